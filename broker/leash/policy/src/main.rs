@@ -1,0 +1,4 @@
+//! One-shot compiler of leash.toml and shoal.toml to sealed sections.
+#![forbid(unsafe_code)]
+
+fn main() {}

@@ -1,0 +1,2 @@
+//! Compiled policy of a Shoal kernel: sections, judgement and explanation.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Typed channels between processes, with descriptors bound to the messages that declare them.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! Client of a Shoal kernel: discovery, autostart, attach, pipelining, reconnect, events.
+#![forbid(unsafe_code)]

@@ -1,0 +1,1 @@
+//! The operating-system calls of Shoal: the one crate with unsafe code.

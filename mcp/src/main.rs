@@ -1,0 +1,4 @@
+//! MCP server in front of a Shoal kernel, over stdio.
+#![forbid(unsafe_code)]
+
+fn main() {}

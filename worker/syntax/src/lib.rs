@@ -1,0 +1,2 @@
+//! Syntax of the Shoal language: lexer, parser, tree, diagnostics, formatter, completion.
+#![forbid(unsafe_code)]
