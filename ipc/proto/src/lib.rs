@@ -20,6 +20,7 @@ pub mod hello;
 pub mod launcher_ptyd;
 pub mod launcher_worker;
 pub mod message;
+pub mod section;
 pub mod supervisor_broker;
 pub mod supervisor_launcher;
 
@@ -28,3 +29,4 @@ pub use fault::Violation;
 pub use header::Header;
 pub use hello::{EDGE_VERSION, Hello};
 pub use message::{Class, FdKind, FdRule, Message};
+pub use section::{Section, Sections};
