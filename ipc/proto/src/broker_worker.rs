@@ -191,6 +191,8 @@ pub enum Method {
     WatchList,
     /// `watch.get`
     WatchGet,
+    /// No method of a client: an event of a user channel for the language's bus; the answer is `{}`.
+    Event,
 }
 
 /// A method for the worker. `params` are the client's, checked for unknown members by the broker.
