@@ -1,0 +1,161 @@
+//! Methods of collections that call a function for their items.
+
+use shoal_value::{ErrorValue, Value};
+
+use super::items::{Items, check_items};
+use super::rows::{Checked, FUNCTION, methods, need, optional};
+use super::text::count_value;
+use crate::Ctx;
+use crate::registry::{Args, Method, Types};
+use crate::unwind::Eval;
+
+pub(super) const METHODS: &[Method] = methods! {
+    /// `f(item)` for each item.
+    ///
+    /// shoal> [1, 2, 3].map(x => x * 2)
+    /// [2, 4, 6]
+    map: Types::COLLECTION, [need("f", FUNCTION)], Data, Closures, |ctx, recv, args| map(ctx, recv, &args);
+
+    /// The items for which `p(item)` holds.
+    ///
+    /// shoal> [1, 2, 3, 4].where(x => x % 2 == 0)
+    /// [2, 4]
+    r#where: Types::COLLECTION, [need("p", FUNCTION)], Same, Closures, |ctx, recv, args| keep(ctx, recv, &args);
+
+    /// The items for which `p(item)` holds, like `where`.
+    ///
+    /// shoal> (1..6).filter(x => x > 3)
+    /// [4, 5]
+    filter: Types::COLLECTION, [need("p", FUNCTION)], Same, Closures, |ctx, recv, args| keep(ctx, recv, &args);
+
+    /// The first item for which `p(item)` holds, or null.
+    ///
+    /// shoal> [1, 2, 3].find(x => x > 1)
+    /// 2
+    find: Types::COLLECTION, [need("p", FUNCTION)], Item, Closures, |ctx, recv, args| {
+        let found = first_place(ctx, &Items::of(recv)?, &args, true)?;
+        Ok(found.map_or(Value::Null, |(_, item)| item))
+    };
+
+    /// Calls `f(item)` for each item. A command that fails in it raises `cmd_failed`.
+    ///
+    /// shoal> var s = 0; [1, 2].each(x => { s += x }); s
+    /// 3
+    each: Types::COLLECTION, [need("f", FUNCTION)], Plain(Types::NULL), Closures, |ctx, recv, args| {
+        let f = args.value_at(0);
+        for item in Items::of(recv)?.iter() {
+            let value = ctx.call(f, &[item])?;
+            ctx.discard(&value)?;
+        }
+        Ok(Value::Null)
+    };
+
+    /// Whether `p(item)` holds for some item.
+    ///
+    /// shoal> [1, 2].any(x => x > 1)
+    /// true
+    any: Types::COLLECTION, [need("p", FUNCTION)], Plain(Types::BOOL), Closures,
+        |ctx, recv, args| Ok(Value::Bool(first_place(ctx, &Items::of(recv)?, &args, true)?.is_some()));
+
+    /// Whether `p(item)` holds for every item.
+    ///
+    /// shoal> [1, 2].all(x => x > 1)
+    /// false
+    all: Types::COLLECTION, [need("p", FUNCTION)], Plain(Types::BOOL), Closures,
+        |ctx, recv, args| Ok(Value::Bool(first_place(ctx, &Items::of(recv)?, &args, false)?.is_none()));
+
+    /// One value of all items: `f(acc, item)` for each, starting with `init`.
+    ///
+    /// shoal> [1, 2, 3].reduce(10, (acc, x) => acc + x)
+    /// 16
+    reduce: Types::COLLECTION, [need("init", Types::ANY), need("f", FUNCTION)], Item, Closures,
+        |ctx, recv, args| fold(ctx, recv, args);
+
+    /// One value of all items, like `reduce`.
+    ///
+    /// shoal> ["a", "b"].fold("", (acc, x) => x + acc)
+    /// "ba"
+    fold: Types::COLLECTION, [need("init", Types::ANY), need("f", FUNCTION)], Item, Closures,
+        |ctx, recv, args| fold(ctx, recv, args);
+
+    /// The items of all collections `f(item)`, one after the other.
+    ///
+    /// shoal> [1, 2].flat_map(x => [x, x * 10])
+    /// [1, 10, 2, 20]
+    flat_map: Types::COLLECTION, [need("f", FUNCTION)], Data, Closures, |ctx, recv, args| flat_map(ctx, recv, &args);
+
+    /// Number of items, or of those for which `p(item)` holds.
+    ///
+    /// shoal> [1, 2, 3].count(x => x > 1)
+    /// 2
+    count: Types::COLLECTION, [optional("p", FUNCTION)], Plain(Types::INT), Closures, |ctx, recv, args| count(ctx, recv, &args);
+};
+
+fn map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
+    let (items, f) = (Items::of(recv)?, args.value_at(0));
+    let mut results = Vec::with_capacity(items.bounded_len()?);
+    for item in items.iter() {
+        results.push(ctx.call(f, &[item])?);
+    }
+    Value::list(results)
+}
+
+fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
+    let (items, p) = (Items::of(recv)?, args.value_at(0));
+    let mut places = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        if ctx.holds(p, &[item])? {
+            places.push(at);
+        }
+    }
+    items.pick(places)
+}
+
+/// The first item for which the predicate gives `wanted`, with its place.
+fn first_place(
+    ctx: &mut Ctx<'_>,
+    items: &Items,
+    args: &Args,
+    wanted: bool,
+) -> Eval<Option<(usize, Value)>> {
+    let p = args.value_at(0);
+    for (at, item) in items.iter().enumerate() {
+        if ctx.holds(p, &[item.clone()])? == wanted {
+            return Ok(Some((at, item)));
+        }
+    }
+    Ok(None)
+}
+
+fn fold(ctx: &mut Ctx<'_>, recv: Value, mut args: Args) -> Eval<Value> {
+    let mut acc = args.take(0);
+    let f = args.value_at(1);
+    for item in Items::of(recv)?.iter() {
+        acc = ctx.call(f, &[acc, item])?;
+    }
+    Ok(acc)
+}
+
+fn flat_map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
+    let f = args.value_at(0);
+    let mut results = Vec::new();
+    for item in Items::of(recv)?.iter() {
+        let part = ctx.call(f, &[item])?;
+        let found = part.type_name();
+        let part = Items::of(part)
+            .map_err(|_| ErrorValue::type_error(format!("flat_map: f must return a list, table or range, found {found}")))?;
+        check_items(results.len().saturating_add(part.len()))?;
+        results.extend(part.into_vec()?);
+    }
+    Value::list(results)
+}
+
+fn count(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
+    let items = Items::of(recv)?;
+    let Some(p) = args.peek(0) else { return Ok(Value::Int(count_value(items.len()))) };
+    let mut n = 0;
+    for item in items.iter() {
+        n += i64::from(ctx.holds(p, &[item])?);
+    }
+    Ok(Value::Int(n))
+}

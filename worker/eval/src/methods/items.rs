@@ -1,0 +1,121 @@
+//! What the methods of collections share: reading items one by one, conditions, pace, and results of the receiver's kind.
+
+use shoal_value::{ErrorValue, List, MAX_ITEMS, Range, Table, Value};
+
+
+/// A list, table or range as a source of items.
+pub(crate) enum Items {
+    /// Items of a list.
+    List(List),
+    /// Rows of a table, as records.
+    Table(Table),
+    /// Ints of a range.
+    Range(Range),
+}
+
+impl Items {
+    /// The items of a collection; anything else is `type_error`.
+    pub(crate) fn of(value: Value) -> Result<Self, ErrorValue> {
+        match value {
+            Value::List(list) => Ok(Self::List(list)),
+            Value::Table(table) => Ok(Self::Table(table)),
+            Value::Range(range) => Ok(Self::Range(range)),
+            other => Err(ErrorValue::type_error(format!("expected a list, table or range, found {}", other.type_name()))),
+        }
+    }
+
+    /// Number of items; more than usize counts as usize's highest.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::List(list) => list.len(),
+            Self::Table(table) => table.len(),
+            Self::Range(range) => usize::try_from(range.count()).unwrap_or(usize::MAX),
+        }
+    }
+
+    /// Item `at`, if there is one.
+    pub(crate) fn at(&self, at: usize) -> Option<Value> {
+        match self {
+            Self::List(list) => list.get(at).cloned(),
+            Self::Table(table) => table.rows().get(at).cloned().map(Value::Record),
+            Self::Range(range) if (at as u128) < range.count() => {
+                i64::try_from(i128::from(range.start) + at as i128).ok().map(Value::Int)
+            }
+            Self::Range(_) => Pure,
+        }
+    }
+
+    /// The items in order.
+    pub(crate) fn iter(&self) -> ItemsIter<'_> {
+        ItemsIter { items: self, at: 0, end: self.len() }
+    }
+
+    /// Number of items, if a result may have that many: `too_large` otherwise.
+    pub(crate) fn bounded_len(&self) -> Result<usize, ErrorValue> {
+        check_items(self.len())
+    }
+
+    /// All items.
+    pub(crate) fn into_vec(self) -> Result<Vec<Value>, ErrorValue> {
+        self.bounded_len()?;
+        Ok(match self {
+            Self::List(list) => list.into_items(),
+            other => other.iter().collect(),
+        })
+    }
+
+    /// The items `from` up to `to` (both within the length): a table of a table, else a list.
+    pub(crate) fn part(&self, from: usize, to: usize) -> Result<Value, ErrorValue> {
+        Ok(match self {
+            Self::List(list) if from == 0 && to >= list.len() => Value::List(list.clone()),
+            Self::List(list) => Value::List(list.slice(from, to)),
+            Self::Table(table) => Value::Table(table.slice(from, to)),
+            Self::Range(_) => {
+                check_items(to.saturating_sub(from))?;
+                Value::list((from..to).map_while(|at| self.at(at)).collect())?
+            }
+        })
+    }
+
+    /// The items at these places, in this order: a table of a table, else a list.
+    pub(crate) fn pick(&self, places: impl IntoIterator<Item = usize>) -> Result<Value, ErrorValue> {
+        Ok(match self {
+            Self::Table(table) => {
+                let rows = table.rows();
+                Value::Table(table.keep(places.into_iter().filter_map(|at| rows.get(at).cloned()).collect()))
+            }
+            other => Value::list(places.into_iter().filter_map(|at| other.at(at)).collect())?,
+        })
+    }
+}
+
+/// Items of a collection in order.
+pub(crate) struct ItemsIter<'a> {
+    items: &'a Items,
+    at: usize,
+    end: usize,
+}
+
+impl Iterator for ItemsIter<'_> {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        let item = if self.at < self.end { self.items.at(self.at) } else { None };
+        self.at += 1;
+        item
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.end.saturating_sub(self.at);
+        (left, Some(left))
+    }
+}
+
+/// `items`, if one operation may materialise that many; `too_large` otherwise.
+pub(crate) fn check_items(items: usize) -> Result<usize, ErrorValue> {
+    if items <= MAX_ITEMS {
+        return Ok(items);
+    }
+    let hint = "take a part of it first, with `.take(n)` or `.where(p)`";
+    Err(ErrorValue::too_large(format!("{items} items are more than {MAX_ITEMS}")).with_hint(hint))
+}

@@ -1,0 +1,156 @@
+//! Notation for the tables of this folder, and short access to arguments that binding has already checked.
+
+use shoal_value::{Regex, Str, Value};
+
+use crate::registry::{Args, Need, Param, Types};
+
+/// Something that can be called.
+pub(crate) const FUNCTION: Types = Types::CLOSURE.or(Types::COMMAND);
+/// A text or a regex.
+pub(crate) const PATTERN: Types = Types::STR.or(Types::REGEX);
+/// A text or a path.
+pub(crate) const PATH_LIKE: Types = Types::STR.or(Types::PATH);
+
+/// A parameter that must be given.
+pub(crate) const fn need(name: &'static str, types: Types) -> Param {
+    Param::required(name, types)
+}
+
+/// A parameter that may be left out.
+pub(crate) const fn optional(name: &'static str, types: Types) -> Param {
+    Param::optional(name, types)
+}
+
+/// All positional arguments that are left.
+pub(crate) const fn rest(name: &'static str, types: Types) -> Param {
+    Param { name, types, need: Need::Rest }
+}
+
+/// Writes a table of methods, one per row with its documentation above it:
+///
+/// ```text
+/// /// What it does.
+/// ///
+/// /// shoal> "shoal".upper()
+/// /// "SHOAL"
+/// upper: STR, [], Plain(Types::STR), Pure, |recv, _| ...;
+/// ```
+///
+/// The columns are name, receivers, parameters, kind of the result, effects, code. `Pure` stands for no effects and code
+/// that gets no evaluator and can only fail with an error.
+macro_rules! methods {
+    ($($(#[doc = $doc:literal])* $name:ident: $on:expr, [$($param:expr),* $(,)?], $gives:expr, $touches:ident, $run:expr;)*) => {
+        &[$($crate::registry::Method {
+            name: $crate::methods::rows::plain(stringify!($name)),
+            on: $on,
+            params: &[$($param),*],
+            gives: { #[allow(unused_imports, reason = "not every row names each kind")] use $crate::registry::Gives::*; $gives },
+            touches: $crate::methods::rows::touches_of!($touches),
+            doc: concat!($($doc, "\n"),*),
+            surplus_hint: "",
+            run: $crate::methods::rows::run_of!($touches, $run),
+        }),*]
+    };
+}
+pub(crate) use methods;
+
+/// Writes a table of functions, like [`methods`] without receivers.
+macro_rules! functions {
+    ($($(#[doc = $doc:literal])* $name:ident: [$($param:expr),* $(,)?], $gives:expr, $touches:ident, $run:expr;)*) => {
+        &[$($crate::registry::Function {
+            name: $crate::methods::rows::plain(stringify!($name)),
+            params: &[$($param),*],
+            gives: { #[allow(unused_imports, reason = "not every row names each kind")] use $crate::registry::Gives::*; $gives },
+            touches: $crate::methods::rows::touches_of!($touches),
+            doc: concat!($($doc, "\n"),*),
+            run: $crate::methods::rows::function_of!($touches, $run),
+        }),*]
+    };
+}
+pub(crate) use functions;
+
+macro_rules! touches_of {
+    (Pure) => { $crate::registry::Touches::Nothing };
+    ($touches:ident) => { $crate::registry::Touches::$touches };
+}
+pub(crate) use touches_of;
+
+macro_rules! run_of {
+    (Pure, $run:expr) => {
+        |_, recv, args| {
+            let run: fn(shoal_value::Value, $crate::registry::Args) -> Result<shoal_value::Value, shoal_value::ErrorValue> = $run;
+            Ok(run(recv, args)?)
+        }
+    };
+    ($touches:ident, $run:expr) => { $run };
+}
+pub(crate) use run_of;
+
+macro_rules! function_of {
+    (Pure, $run:expr) => {
+        |_, args| {
+            let run: fn($crate::registry::Args) -> Result<shoal_value::Value, shoal_value::ErrorValue> = $run;
+            Ok(run(args)?)
+        }
+    };
+    ($touches:ident, $run:expr) => { $run };
+}
+pub(crate) use function_of;
+
+/// A name without the `r#` that a reserved word of Rust needs.
+pub(crate) const fn plain(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', ..] => name.split_at(2).1,
+        _ => name,
+    }
+}
+
+/// Access to arguments whose presence and type binding has checked. What was not given reads as empty, zero or null.
+pub(crate) trait Checked {
+    /// A str.
+    fn str_at(&self, at: usize) -> &str;
+    /// An int.
+    fn int_at(&self, at: usize) -> i64;
+    /// A count; `type_error` if it is negative.
+    fn count_at(&self, at: usize) -> Result<usize, shoal_value::ErrorValue>;
+    /// Any value.
+    fn value_at(&self, at: usize) -> &Value;
+    /// A regex.
+    fn regex_at(&self, at: usize) -> Option<&Regex>;
+}
+
+impl Checked for Args {
+    fn str_at(&self, at: usize) -> &str {
+        self.text(at).map_or("", |text| text)
+    }
+
+    fn int_at(&self, at: usize) -> i64 {
+        self.int(at).unwrap_or(0)
+    }
+
+    fn count_at(&self, at: usize) -> Result<usize, shoal_value::ErrorValue> {
+        Ok(self.count(at)?.unwrap_or(0))
+    }
+
+    fn value_at(&self, at: usize) -> &Value {
+        self.peek(at).unwrap_or(&Value::Null)
+    }
+
+    fn regex_at(&self, at: usize) -> Option<&Regex> {
+        match self.peek(at) {
+            Some(Value::Regex(re)) => Some(re),
+            _ => None,
+        }
+    }
+}
+
+/// Texts of a rest parameter of type str.
+pub(crate) fn texts(values: Vec<Value>) -> Vec<Str> {
+    values
+        .into_iter()
+        .filter_map(|value| match value {
+            Value::Str(text) => Some(text),
+            _ => None,
+        })
+        .collect()
+}
