@@ -1,6 +1,6 @@
 //! The rows of the tables of builtins.
 
-use shoal_value::{Bytes, Str, Value};
+use shoal_value::{Bytes, Value};
 
 use super::{Args, Types};
 use crate::Ctx;
@@ -272,6 +272,3 @@ impl From<Value> for Done {
         Self { out, stdout: None }
     }
 }
-
-/// Shared text of a name, made once per call site.
-pub type Name = Str;
