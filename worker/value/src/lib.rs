@@ -8,18 +8,25 @@
 //! (drop, compare, hash, render, encode) need at most [`NATIVE_STACK`] bytes of native stack.
 #![forbid(unsafe_code)]
 
+pub mod access;
 pub mod bytes;
 pub mod code;
+pub mod convert;
 pub mod datetime;
+pub mod equal;
 pub mod error;
 pub mod handle;
 pub mod json;
 pub mod list;
+pub mod ops;
+pub mod order;
 pub mod outcome;
 pub mod pattern;
 pub mod range;
 pub mod record;
+pub mod render;
 pub mod table;
+pub mod units;
 pub mod value;
 
 pub use bytes::Bytes;

@@ -1,0 +1,242 @@
+//! The block form: what a reader sees of a final or echoed value.
+
+use std::borrow::Cow;
+
+use super::bound::{MAX_RENDER, line_count, more_lines, tail_lines, whole_lines};
+use super::columns::{Drawing, cell};
+use super::inline::inline;
+use super::text::{escape_controls, one_line, width};
+use super::{Budgeted, Full};
+use crate::{Bytes, ErrorValue, Outcome, PathValue, Record, Str, Value, units};
+
+/// How block text is made.
+#[derive(Clone, Debug)]
+pub struct Style {
+    /// Display cells of a line that tables are fitted to.
+    pub width: usize,
+    /// Whether headers, keys and errors are set off with ANSI escapes. Only for terminals.
+    pub color: bool,
+    /// Working directory: paths that only repeat it are not drawn.
+    pub cwd: Option<PathValue>,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { width: 80, color: false, cwd: None }
+    }
+}
+
+/// Lines of each stream of a failed command shown with its error.
+const ERROR_LINES: usize = 20;
+
+/// Bytes of those lines: one line of a program may be arbitrarily long.
+const ERROR_BYTES: usize = 16 * 1024;
+
+/// The block form, complete, without a final newline.
+pub fn block(value: &Value, style: &Style) -> String {
+    let mut page = Page::new(usize::MAX);
+    page.draw(value, style);
+    page.out.text
+}
+
+/// The block form within [`MAX_RENDER`] bytes: whole leading lines, and a line that counts the lines left out and names
+/// `uri`. What does not fit is counted without being drawn.
+pub fn block_within(value: &Value, style: &Style, uri: Option<&str>) -> String {
+    let mut page = Page::new(MAX_RENDER);
+    page.draw(value, style);
+    let Page { out: Budgeted { text, .. }, left_out, .. } = page;
+    if left_out == 0 {
+        return text;
+    }
+    let kept = whole_lines(&text);
+    // The last line of the page, if it was cut, is counted among those left out already.
+    let whole = text.rfind('\n').map_or(0, |at| at + 1).max(kept);
+    let more = left_out + line_count(&text[kept..whole]);
+    format!("{}{}", &text[..kept], more_lines(&text[..kept], more, uri))
+}
+
+/// Lines drawn so far, and the number of lines that did not fit, a cut one included.
+struct Page {
+    out: Budgeted,
+    left_out: u64,
+    started: bool,
+}
+
+impl Page {
+    fn new(budget: usize) -> Self {
+        Self { out: Budgeted::new(budget), left_out: 0, started: false }
+    }
+
+    fn is_full(&self) -> bool {
+        self.left_out > 0
+    }
+
+    /// Adds one or more lines of finished text.
+    fn text(&mut self, text: &str) {
+        let lines = text.bytes().filter(|b| *b == b'\n').count() as u64 + 1;
+        if self.is_full() {
+            self.left_out += lines;
+            return;
+        }
+        let before = self.out.text.len();
+        let gap = if self.started { "\n" } else { "" };
+        self.started = true;
+        if let Err(Full) = self.out.push(gap).and_then(|()| self.out.push(text)) {
+            let drawn = self.out.text[before..].strip_prefix(gap).unwrap_or_default();
+            self.left_out = lines - drawn.bytes().filter(|b| *b == b'\n').count() as u64;
+        }
+    }
+
+    fn lines<T>(&mut self, items: impl ExactSizeIterator<Item = T>, mut line: impl FnMut(T) -> String) {
+        let mut items = items;
+        while let Some(item) = items.next() {
+            self.text(&line(item));
+            if self.is_full() {
+                self.left_out += items.len() as u64;
+                return;
+            }
+        }
+    }
+
+    fn draw(&mut self, value: &Value, style: &Style) {
+        match value {
+            Value::Null => {}
+            Value::Str(text) => self.raw(text),
+            Value::Table(table) => self.table(table.columns(), table.rows(), style),
+            Value::List(list) => self.list(list, style),
+            Value::Record(record) => self.record(record, style),
+            Value::Outcome(outcome) => self.outcome(outcome, style),
+            Value::Bytes(bytes) => self.bytes(bytes),
+            Value::Error(error) => self.error(error, style),
+            other => self.text(&escape_controls(&inline(other))),
+        }
+    }
+
+    /// Text of a value. Escaping makes it longer, so it is done only for the part that can fit.
+    fn raw(&mut self, text: &str) {
+        let room = text.floor_char_boundary(self.out.left.saturating_add(1));
+        let (near, far) = text.split_at(room);
+        self.text(&escape_controls(near));
+        if !far.is_empty() {
+            // `near` alone is more than fits, so the page is full; its last line goes on in `far`.
+            self.left_out += far.bytes().filter(|b| *b == b'\n').count() as u64;
+        }
+    }
+
+    fn list(&mut self, list: &[Value], style: &Style) {
+        let rows: Option<Vec<Record>> = list
+            .iter()
+            .map(|item| match item {
+                Value::Record(row) => Some(row.clone()),
+                _ => None,
+            })
+            .collect();
+        match rows {
+            Some(rows) if !rows.is_empty() => match crate::Table::new(rows) {
+                Ok(table) => self.table(table.columns(), table.rows(), style),
+                Err(_) => self.items(list),
+            },
+            _ if list.is_empty() => self.text("[]"),
+            _ => self.items(list),
+        }
+    }
+
+    fn items(&mut self, list: &[Value]) {
+        let budget = self.out.left.saturating_add(1);
+        self.lines(list.iter(), |item| cell(item, budget));
+    }
+
+    fn table(&mut self, columns: &[Str], rows: &[Record], style: &Style) {
+        if rows.is_empty() {
+            return self.text("(empty table)");
+        }
+        // A line has at least its newline, so no more rows than bytes left can be shown or influence the widths.
+        let drawing = Drawing::new(columns, &rows[..rows.len().min(self.out.left)], style.width, style.cwd.as_ref());
+        self.text(&paint(&drawing.header(), BOLD, style));
+        self.text(&paint(&drawing.rule(), DIM, style));
+        self.lines(rows.iter(), |row| drawing.row(row));
+    }
+
+    fn record(&mut self, record: &Record, style: &Style) {
+        if record.is_empty() {
+            return self.text("{}");
+        }
+        let keys: Vec<Cow<'_, str>> = record.keys().iter().map(|key| one_line(key)).collect();
+        let widest = keys.iter().map(|key| width(key)).max().unwrap_or(0);
+        let budget = self.out.left.saturating_add(1);
+        self.lines(keys.iter().zip(record.values()), |(key, value)| {
+            let pad = " ".repeat(widest - width(key) + 2);
+            format!("{}{pad}{}", paint(key, BOLD, style), cell(value, budget)).trim_end_matches(' ').to_owned()
+        });
+    }
+
+    fn outcome(&mut self, outcome: &Outcome, style: &Style) {
+        if !outcome.ok {
+            self.stream_text(&outcome.stdout);
+            self.stream_text(&outcome.stderr);
+            let end = match (&outcome.signal, outcome.status) {
+                (Some(signal), _) => format!("[{signal}]"),
+                (None, Some(status)) => format!("[exit {status}]"),
+                (None, None) => "[no status]".to_owned(),
+            };
+            return self.text(&paint(&end, RED, style));
+        }
+        match outcome.peek_out() {
+            out @ (Value::Table(_) | Value::Record(_) | Value::List(_)) => self.draw(out, style),
+            _ if !outcome.stdout.is_empty() => self.stream_text(&outcome.stdout),
+            Value::Str(text) if !text.is_empty() => self.raw(text),
+            _ => self.text("ok"),
+        }
+    }
+
+    /// What a program printed, without its last newline; nothing if it printed nothing.
+    fn stream_text(&mut self, bytes: &Bytes) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.bytes(bytes);
+    }
+
+    fn bytes(&mut self, bytes: &Bytes) {
+        let text = match bytes.held() {
+            // Only what can fit is decoded; the rest is counted.
+            Some(held) if held.len() / 4 > self.out.left => return self.long_bytes(held),
+            _ => bytes.to_text_lossy(),
+        };
+        self.raw(text.strip_suffix('\n').unwrap_or(&text));
+        if let Bytes::Stored(stored) = bytes {
+            let size = units::format_size(stored.len);
+            self.text(&format!("[{size} in all, val:blake3:{}]", stored.hash));
+        }
+    }
+
+    fn long_bytes(&mut self, held: &[u8]) {
+        let held = held.strip_suffix(b"\n").unwrap_or(held);
+        let (near, far) = held.split_at(self.out.left.saturating_add(1).min(held.len()));
+        self.text(&escape_controls(&String::from_utf8_lossy(near)));
+        self.left_out += far.iter().filter(|b| **b == b'\n').count() as u64;
+    }
+
+    fn error(&mut self, error: &ErrorValue, style: &Style) {
+        let head = format!("error({}): {}", error.code, error.msg);
+        self.text(&paint(&escape_controls(&head), RED, style));
+        for (label, bytes) in [("stdout", &error.stdout), ("stderr", &error.stderr)] {
+            if let Some(bytes) = bytes.as_ref().filter(|bytes| !bytes.is_empty()) {
+                let text = bytes.to_text_lossy();
+                self.text(&format!("{label}:"));
+                self.text(&escape_controls(tail_lines(&text, ERROR_LINES, ERROR_BYTES)));
+            }
+        }
+        if let Some(hint) = &error.hint {
+            self.text(&format!("hint: {}", escape_controls(hint)));
+        }
+    }
+}
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const RED: &str = "31";
+
+fn paint<'a>(text: &'a str, sgr: &str, style: &Style) -> Cow<'a, str> {
+    if style.color { Cow::Owned(format!("\x1b[{sgr}m{text}\x1b[0m")) } else { Cow::Borrowed(text) }
+}

@@ -1,0 +1,119 @@
+//! Control characters and display widths.
+
+use std::borrow::Cow;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// Stands for a newline inside a cell.
+const NEWLINE_MARK: &str = "⏎";
+
+/// `text` with control characters other than newline and tab written as `\r`, `\0` or `\xHH`.
+pub fn escape_controls(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\r' => shown.push_str("\\r"),
+            '\0' => shown.push_str("\\0"),
+            c if hidden(c) => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// `text` on one line for a cell: newlines as a mark, tabs as a space, other control characters escaped.
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c: char| c.is_control()) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(escape_controls(text).replace('\n', NEWLINE_MARK).replace('\t', " "))
+}
+
+/// `text` without ANSI escape sequences: CSI, OSC and two-character ones.
+pub fn strip_ansi(text: &str) -> Cow<'_, str> {
+    if !text.contains('\x1b') {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c != '\x1b' {
+            plain.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('[') => {
+                chars.by_ref().find(|c| ('\x40'..='\x7e').contains(c));
+            }
+            Some(']') => skip_osc(&mut chars),
+            _ => {}
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// An OSC string ends with BEL or with ESC and a backslash.
+fn skip_osc(chars: &mut std::str::Chars<'_>) {
+    let mut previous = ' ';
+    for c in chars.by_ref() {
+        if c == '\x07' || previous == '\x1b' && c == '\\' {
+            return;
+        }
+        previous = c;
+    }
+}
+
+/// Display cells of one line of text.
+pub(super) fn width(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
+/// `text` cut to `cells` display cells, the last one an ellipsis if something was cut.
+pub(super) fn fit(text: &str, cells: usize) -> Cow<'_, str> {
+    if width(text) <= cells {
+        return Cow::Borrowed(text);
+    }
+    let mut used = 0;
+    let mut end = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        used += width(grapheme);
+        if used + 1 > cells {
+            break;
+        }
+        end = at + grapheme.len();
+    }
+    Cow::Owned(format!("{}…", &text[..end]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controls_are_shown_and_newline_and_tab_kept() {
+        assert_eq!(escape_controls("a\tb\nc"), "a\tb\nc");
+        assert_eq!(escape_controls("\x1b[31m\r\0\x07\u{9b}"), "\\x1b[31m\\r\\0\\x07\\x9b");
+        assert_eq!(one_line("a\nb\tc\x1b"), "a⏎b c\\x1b");
+    }
+
+    #[test]
+    fn ansi_sequences_disappear_whole() {
+        assert_eq!(strip_ansi("\x1b[1;31mred\x1b[0m \x1b]0;title\x07x\x1b]8;;u\x1b\\link\x1b(B"), "red xlinkB");
+        assert_eq!(strip_ansi("\x1b"), "");
+        assert_eq!(strip_ansi("plain"), "plain");
+    }
+
+    #[test]
+    fn widths_count_display_cells() {
+        assert_eq!(fit("日本語", 4), "日…");
+        assert_eq!(fit("abc", 3), "abc");
+        assert_eq!(fit("abcd", 3), "ab…");
+        assert_eq!(width("日本"), 4);
+        assert_eq!(fit("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+    }
+}
