@@ -297,7 +297,7 @@ mod tests {
     fn reversible_asks_for_deletes() {
         let section = Section { fs_delete: entries(&["/srv/site/**"]), ..docs() };
         let delete = Effect::FsDelete { paths: vec!["/srv/site/a".into()] };
-        assert_eq!(judge(&[delete.clone()], Some(&section)).verdict, Verdict::ApprovalRequired);
+        assert_eq!(judge(std::slice::from_ref(&delete), Some(&section)).verdict, Verdict::ApprovalRequired);
         let in_grant = Section { auto_apply: AutoApply::InGrant, ..section };
         assert_eq!(judge(&[delete], Some(&in_grant)).verdict, Verdict::Allow);
     }

@@ -1,0 +1,34 @@
+//! After a start: close what was open and whose work is gone, sweep what was half written.
+
+use crate::error::JournalError;
+use crate::row::{Closing, Ended};
+use crate::store::Store;
+
+impl Store {
+    /// Closes every open row but those of live work as `interrupted`. Returns how many.
+    pub fn recover(&mut self, live: &[i64]) -> Result<usize, JournalError> {
+        let mut closed = 0;
+        for row in self.open_rows()? {
+            if live.contains(&row.id) {
+                continue;
+            }
+            self.close_row(row.id, &Closing { ended: Some(Ended::Interrupted), ..Closing::default() })?;
+            closed += 1;
+        }
+        Ok(closed)
+    }
+
+    /// Removes temporary files of blobs that never became any.
+    pub(crate) fn sweep(&self) -> Result<(), JournalError> {
+        let temps = self.dir.join("cas").join("tmp");
+        let entries = match std::fs::read_dir(&temps) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(e.into()),
+        };
+        for entry in entries {
+            std::fs::remove_file(entry?.path())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,244 @@
+//! What jobs see: the database inside a transaction, and the content store beside it.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::chain::{self, Digest, Verified};
+use crate::error::JournalError;
+use crate::row::{Closing, NewRow, Output, OutputData, Row, StoredOutput};
+use crate::{cas, fs, query, schema};
+
+/// How much room journal and content store take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Rows.
+    pub rows: i64,
+    /// Bytes of the database.
+    pub db_bytes: u64,
+    /// Bytes of the write-ahead log.
+    pub wal_bytes: u64,
+    /// Bytes of the content store, inside and beside the database.
+    pub cas_bytes: u64,
+}
+
+/// The open journal. Jobs get it inside a transaction; it is never shared between threads.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) db: Connection,
+    pub(crate) dir: PathBuf,
+    head: Digest,
+    /// Blob files written since the last sync.
+    pub(crate) unsynced: Vec<PathBuf>,
+}
+
+impl Store {
+    /// Opens the journal of a state directory, which must exist, be ours and be private.
+    pub(crate) fn open(dir: &Path) -> Result<Self, JournalError> {
+        fs::check_state_dir(dir)?;
+        let path = dir.join("journal.db");
+        let db = schema::open(&path)?;
+        fs::make_private(&path)?;
+        let head = chain::head(&db)?;
+        Ok(Self { db, dir: dir.to_owned(), head, unsynced: Vec::new() })
+    }
+
+    /// After a rollback the chain's head is what the database says.
+    pub(crate) fn reload_head(&mut self) -> Result<(), JournalError> {
+        self.head = chain::head(&self.db)?;
+        Ok(())
+    }
+
+    /// Writes a row and its opening link. Returns its id.
+    pub fn open_row(&mut self, new: &NewRow) -> Result<i64, JournalError> {
+        let env_hash = new.env_hash.map(|h| h.to_vec());
+        let (key, key_body) = new.key.as_ref().map(|(k, b)| (k.as_str(), b.as_slice())).unzip();
+        self.db
+            .prepare_cached(
+                "INSERT INTO entry (kind, parent_id, session, owner, principal, ts, cwd, env_hash, src, ast, effects, opaque, key, key_body, detail)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            )?
+            .execute(params![
+                new.kind.name(), new.parent, new.session, new.owner, new.principal, new.ts, new.cwd, env_hash, new.src,
+                new.ast.as_ref().map(ToString::to_string), new.effects.to_string(), new.is_opaque(), key, key_body,
+                new.detail.as_ref().map(ToString::to_string),
+            ])?;
+        let id = self.db.last_insert_rowid();
+        let body = chain::open_body(&row_of(id, new));
+        self.head = chain::append(&self.db, id, "open", self.head, &body)?;
+        Ok(id)
+    }
+
+    /// Closes a row: outputs, result and closing link. A row is closed once.
+    pub fn close_row(&mut self, id: i64, closing: &Closing) -> Result<(), JournalError> {
+        let mut stored = Vec::with_capacity(closing.outputs.len());
+        for output in &closing.outputs {
+            stored.push(self.put_output(id, output)?);
+        }
+        let changed = self
+            .db
+            .prepare_cached(
+                "UPDATE entry SET dur_ns = ?2, status = ?3, ok = ?4, ended = ?5, out = ?6, summary = ?7 WHERE id = ?1 AND ok IS NULL",
+            )?
+            .execute(params![
+                id, closing.dur_ns, closing.status, closing.ok, closing.ended.map(|e| e.name()), closing.out,
+                closing.summary.as_ref().map(ToString::to_string),
+            ])?;
+        if changed == 0 {
+            return Err(JournalError::Unknown("open row"));
+        }
+        let body = chain::close_body(&Row {
+            dur_ns: Some(closing.dur_ns),
+            status: closing.status,
+            ok: Some(closing.ok),
+            ended: closing.ended.map(|e| e.name().to_owned()),
+            outputs: stored,
+            ..Row::closing_only(id)
+        });
+        self.head = chain::append(&self.db, id, "close", self.head, &body)?;
+        Ok(())
+    }
+
+    /// Writes a row that is closed at once: everything but executions. Returns its id.
+    pub fn write_row(&mut self, new: &NewRow) -> Result<i64, JournalError> {
+        let id = self.open_row(new)?;
+        self.close_row(id, &Closing { ok: true, status: Some(0), ..Closing::default() })?;
+        Ok(id)
+    }
+
+    fn put_output(&mut self, id: i64, output: &Output) -> Result<StoredOutput, JournalError> {
+        let (hash, len) = match &output.data {
+            OutputData::Bytes(bytes) => (self.put_blob(bytes)?, bytes.len() as u64),
+            OutputData::Stored { hash, len } => (*hash, *len),
+        };
+        let len = i64::try_from(len).map_err(|_| JournalError::Invalid("output too long".to_owned()))?;
+        self.db
+            .prepare_cached("INSERT INTO output (entry_id, kind, hash, len, meta) VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![id, output.kind, hash, len, output.meta.as_ref().map(ToString::to_string)])?;
+        Ok(StoredOutput { kind: output.kind.clone(), hash: chain::hex(&hash), len, meta: output.meta.clone() })
+    }
+
+    /// Rows that match, newest first.
+    pub fn query(&self, query: &crate::Query) -> Result<Vec<Row>, JournalError> {
+        query::run(&self.db, query)
+    }
+
+    /// One row.
+    pub fn row(&self, id: i64) -> Result<Row, JournalError> {
+        query::by_id(&self.db, id)?.ok_or(JournalError::Unknown("row"))
+    }
+
+    /// The row of a key in a session, the newest one.
+    pub fn row_of_key(&self, owner: &str, session: &str, key: &str) -> Result<Option<Row>, JournalError> {
+        let id: Option<i64> = self
+            .db
+            .prepare_cached("SELECT max(id) FROM entry WHERE owner = ?1 AND session = ?2 AND key = ?3")?
+            .query_row(params![owner, session, key], |r| r.get(0))?;
+        id.map(|id| self.row(id)).transpose()
+    }
+
+    /// Rows that are still open, oldest first.
+    pub fn open_rows(&self) -> Result<Vec<Row>, JournalError> {
+        let mut ids = self.db.prepare_cached("SELECT id FROM entry WHERE ok IS NULL ORDER BY id")?;
+        let ids = ids.query_map([], |r| r.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+        ids.into_iter().map(|id| self.row(id)).collect()
+    }
+
+    /// Recomputes the chain. `head` is a digest noted earlier, 64 lower-case hex digits.
+    pub fn verify(&self, head: Option<&str>) -> Result<Verified, JournalError> {
+        if head.is_some_and(|h| chain::unhex(h).is_none()) {
+            return Err(JournalError::Invalid("head is not 64 lowercase hex digits".to_owned()));
+        }
+        chain::verify(&self.db, head)
+    }
+
+    /// Digest of the newest link, hex; `None` for an empty chain.
+    pub fn head(&self) -> Option<String> {
+        (self.head != [0; 32]).then(|| chain::hex(&self.head))
+    }
+
+    /// Room taken.
+    pub fn usage(&self) -> Result<Usage, JournalError> {
+        let rows = self.db.query_row("SELECT count(*) FROM entry", [], |r| r.get(0))?;
+        let cas: i64 = self.db.query_row("SELECT coalesce(sum(stored_len), 0) FROM blob", [], |r| r.get(0))?;
+        let size = |name: &str| std::fs::metadata(self.dir.join(name)).map_or(0, |m| m.len());
+        Ok(Usage {
+            rows,
+            db_bytes: size("journal.db"),
+            wal_bytes: size("journal.db-wal"),
+            cas_bytes: u64::try_from(cas).unwrap_or(0),
+        })
+    }
+
+    /// Whether a caller's rows reference a blob.
+    pub fn owns_blob(&self, hash: &Digest, principal: &str) -> Result<bool, JournalError> {
+        let sql = "SELECT 1 FROM output JOIN entry ON entry.id = output.entry_id
+            WHERE output.hash = ?1 AND (entry.owner = ?2 OR entry.principal = ?2) LIMIT 1";
+        Ok(self.db.prepare_cached(sql)?.query_row(params![hash, principal], |_| Ok(())).optional()?.is_some())
+    }
+
+    /// Kind of the output a blob was stored as, the first one.
+    pub fn blob_kind(&self, hash: &Digest) -> Result<Option<String>, JournalError> {
+        let sql = "SELECT kind FROM output WHERE hash = ?1 ORDER BY entry_id LIMIT 1";
+        Ok(self.db.prepare_cached(sql)?.query_row(params![hash], |r| r.get(0)).optional()?)
+    }
+
+    /// Syncs what was written since the last sync: blob files, their directories, then the write-ahead log.
+    pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
+        cas::sync_files(&mut self.unsynced)?;
+        fs::sync_file(&self.dir.join("journal.db-wal"))
+    }
+}
+
+/// The row as verification will read it back.
+fn row_of(id: i64, new: &NewRow) -> Row {
+    Row {
+        kind: new.kind.name().to_owned(),
+        parent: new.parent,
+        session: new.session.clone(),
+        owner: new.owner.clone(),
+        principal: new.principal.clone(),
+        ts: new.ts,
+        cwd: new.cwd.clone(),
+        env_hash: new.env_hash.map(|h| chain::hex(&h)),
+        src: new.src.clone(),
+        effects: new.effects.clone(),
+        opaque: new.is_opaque(),
+        key: new.key.as_ref().map(|(key, _)| key.clone()),
+        detail: new.detail.clone(),
+        ..Row::closing_only(id)
+    }
+}
+
+impl Row {
+    /// A row of which only the closing members matter.
+    fn closing_only(id: i64) -> Self {
+        Self {
+            id,
+            kind: String::new(),
+            parent: None,
+            session: String::new(),
+            owner: String::new(),
+            principal: String::new(),
+            ts: 0,
+            dur_ns: None,
+            cwd: Vec::new(),
+            env_hash: None,
+            src: String::new(),
+            ast: None,
+            effects: serde_json::Value::Array(Vec::new()),
+            opaque: false,
+            status: None,
+            ok: None,
+            ended: None,
+            key: None,
+            key_body: None,
+            out: None,
+            summary: None,
+            detail: None,
+            outputs: Vec::new(),
+            prev: None,
+            digest: None,
+        }
+    }
+}
