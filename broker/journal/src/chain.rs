@@ -256,6 +256,7 @@ mod tests {
             ended: None,
             key: None,
             key_body: None,
+            run: None,
             out: Some(1),
             summary: None,
             detail: None,

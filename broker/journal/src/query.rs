@@ -46,7 +46,7 @@ pub struct Query {
 
 const COLUMNS: &str =
     "id, kind, parent_id, session, owner, principal, ts, dur_ns, cwd, env_hash, src, ast, effects, opaque,
-    status, ok, ended, key, key_body, out, summary, detail";
+    status, ok, ended, key, key_body, out, summary, detail, run";
 
 /// Newest first.
 pub(crate) fn run(db: &Connection, query: &Query) -> Result<Vec<Row>, JournalError> {
@@ -170,6 +170,7 @@ fn read(db: &Connection, found: &rusqlite::Row<'_>) -> Result<Row, JournalError>
         out: found.get(19)?,
         summary: json(found.get(20)?),
         detail: json(found.get(21)?),
+        run: found.get(22)?,
         outputs: outputs(db, id)?,
         prev,
         digest,

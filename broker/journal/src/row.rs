@@ -109,6 +109,8 @@ pub struct NewRow {
     pub effects: Value,
     /// Idempotency key, with the hash of its body.
     pub key: Option<(String, [u8; 32])>,
+    /// The broker's number of the execution, to match open rows with live work after a restart. Not chained.
+    pub run: Option<i64>,
     /// Detail by kind.
     pub detail: Option<Value>,
 }
@@ -129,6 +131,7 @@ impl NewRow {
             ast: None,
             effects: Value::Array(Vec::new()),
             key: None,
+            run: None,
             detail,
         }
     }
@@ -237,6 +240,8 @@ pub struct Row {
     pub key: Option<String>,
     /// Hash of the key's body.
     pub key_body: Option<Vec<u8>>,
+    /// The broker's number of the execution.
+    pub run: Option<i64>,
     /// Transcript number.
     pub out: Option<i64>,
     /// Summary for events.

@@ -19,7 +19,7 @@ CREATE TABLE entry (
   id INTEGER PRIMARY KEY, kind TEXT NOT NULL, parent_id INTEGER, session TEXT NOT NULL, owner TEXT NOT NULL,
   principal TEXT NOT NULL, ts INTEGER NOT NULL, dur_ns INTEGER, cwd BLOB NOT NULL, env_hash BLOB, src TEXT NOT NULL,
   ast TEXT, effects TEXT NOT NULL, opaque INTEGER NOT NULL, status INTEGER, ok INTEGER, ended TEXT, key TEXT,
-  key_body BLOB, out INTEGER, summary TEXT, detail TEXT) STRICT;
+  key_body BLOB, run INTEGER, out INTEGER, summary TEXT, detail TEXT) STRICT;
 CREATE INDEX entry_ts ON entry (ts);
 CREATE INDEX entry_session ON entry (owner, session, id);
 CREATE INDEX entry_key ON entry (owner, session, key) WHERE key IS NOT NULL;

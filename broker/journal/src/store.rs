@@ -55,13 +55,14 @@ impl Store {
         let (key, key_body) = new.key.as_ref().map(|(k, b)| (k.as_str(), b.as_slice())).unzip();
         self.db
             .prepare_cached(
-                "INSERT INTO entry (kind, parent_id, session, owner, principal, ts, cwd, env_hash, src, ast, effects, opaque, key, key_body, detail)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                "INSERT INTO entry (kind, parent_id, session, owner, principal, ts, cwd, env_hash, src, ast, effects, opaque, key, key_body, detail, run)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
             )?
             .execute(params![
                 new.kind.name(), new.parent, new.session, new.owner, new.principal, new.ts, new.cwd, env_hash, new.src,
                 new.ast.as_ref().map(ToString::to_string), new.effects.to_string(), new.is_opaque(), key, key_body,
                 new.detail.as_ref().map(ToString::to_string),
+                new.run,
             ])?;
         let id = self.db.last_insert_rowid();
         let body = chain::open_body(&row_of(id, new));
@@ -233,6 +234,7 @@ impl Row {
             ended: None,
             key: None,
             key_body: None,
+            run: None,
             out: None,
             summary: None,
             detail: None,
