@@ -97,7 +97,7 @@ fn map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     for item in items.iter() {
         results.push(ctx.call(f, &[item])?);
     }
-    Value::list(results)
+    Ok(Value::list(results)?)
 }
 
 fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
@@ -108,7 +108,7 @@ fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
             places.push(at);
         }
     }
-    items.pick(places)
+    Ok(items.pick(places)?)
 }
 
 /// The first item for which the predicate gives `wanted`, with its place.
@@ -147,7 +147,7 @@ fn flat_map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
         check_items(results.len().saturating_add(part.len()))?;
         results.extend(part.into_vec()?);
     }
-    Value::list(results)
+    Ok(Value::list(results)?)
 }
 
 fn count(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {

@@ -41,7 +41,7 @@ impl Items {
             Self::Range(range) if (at as u128) < range.count() => {
                 i64::try_from(i128::from(range.start) + at as i128).ok().map(Value::Int)
             }
-            Self::Range(_) => Pure,
+            Self::Range(_) => None,
         }
     }
 

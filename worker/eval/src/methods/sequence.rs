@@ -113,7 +113,7 @@ pub(super) const METHODS: &[Method] = methods! {
         let items = Items::of(recv)?;
         let len = items.bounded_len()?;
         ctx.step(u32::try_from(len).unwrap_or(u32::MAX))?;
-        items.pick((0..len).rev())
+        Ok(items.pick((0..len).rev())?)
     };
 
     /// Each item with its place, as `[place, item]`.
@@ -127,7 +127,7 @@ pub(super) const METHODS: &[Method] = methods! {
             ctx.step(1)?;
             pairs.push(Value::list(vec![Value::Int(count_value(at)), item])?);
         }
-        Value::list(pairs)
+        Ok(Value::list(pairs)?)
     };
 
     /// Pairs of the items of both collections, up to the end of the shorter one.
@@ -141,7 +141,7 @@ pub(super) const METHODS: &[Method] = methods! {
             ctx.step(1)?;
             pairs.push(Value::list(vec![a, b])?);
         }
-        Value::list(pairs)
+        Ok(Value::list(pairs)?)
     };
 
     /// The items of all items, which must be collections.
@@ -186,12 +186,12 @@ fn skip(recv: Value, args: &Args) -> Result<Value, ErrorValue> {
 fn chunks(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     let (items, n) = (Items::of(recv)?, args.count_at(0)?);
     if n == 0 {
-        return Err(ErrorValue::arg_error("chunks: n is 0, so there would be no end of parts"));
+        return Err(ErrorValue::arg_error("chunks: n is 0, so there would be no end of parts").into());
     }
     let len = items.bounded_len()?;
     ctx.step(u32::try_from(len).unwrap_or(u32::MAX))?;
     let parts = (0..len).step_by(n).map(|from| items.part(from, from.saturating_add(n).min(len)));
-    Value::list(parts.collect::<Result<_, _>>()?)
+    Ok(Value::list(parts.collect::<Result<_, _>>()?)?)
 }
 
 fn flatten(ctx: &mut Ctx<'_>, recv: Value) -> Eval<Value> {
@@ -206,7 +206,7 @@ fn flatten(ctx: &mut Ctx<'_>, recv: Value) -> Eval<Value> {
         check_items(all.len().saturating_add(part.len()))?;
         all.extend(part.iter());
     }
-    Value::list(all)
+    Ok(Value::list(all)?)
 }
 
 fn join(recv: Value, sep: Option<&str>) -> Result<Value, ErrorValue> {
