@@ -140,7 +140,8 @@ fn is_path_only(fd: BorrowedFd<'_>) -> bool {
 
 /// The numbers that are open in this process, ascending, without the one this function needs itself.
 pub fn open_numbers() -> io::Result<Vec<RawFd>> {
-    let dir = rustix::fs::open("/dev/fd", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
+    let dir =
+        rustix::fs::open("/dev/fd", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, rustix::fs::Mode::empty())?;
     let mut numbers = Vec::new();
     for entry in rustix::fs::Dir::read_from(&dir)? {
         let entry = entry?;

@@ -41,10 +41,8 @@ pub fn poll(interests: &[(BorrowedFd<'_>, Ready)], timeout: Option<Duration>) ->
             PollFd::from_borrowed_fd(*fd, flags)
         })
         .collect();
-    let timeout = timeout.map(|t| Timespec {
-        tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: t.subsec_nanos().into(),
-    });
+    let timeout = timeout
+        .map(|t| Timespec { tv_sec: i64::try_from(t.as_secs()).unwrap_or(i64::MAX), tv_nsec: t.subsec_nanos().into() });
     loop {
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
             Err(rustix::io::Errno::INTR) => {}

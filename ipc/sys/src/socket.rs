@@ -154,7 +154,8 @@ mod tests {
     fn exchange(carrier: Carrier) {
         let (a, b) = pair(carrier).unwrap();
         let (read, write) = fd::pipe().unwrap();
-        let sent = send(&a, &[IoSlice::new(b"he"), IoSlice::new(b"llo")], &[read.as_fd(), write.as_fd()], true).unwrap();
+        let sent =
+            send(&a, &[IoSlice::new(b"he"), IoSlice::new(b"llo")], &[read.as_fd(), write.as_fd()], true).unwrap();
         assert_eq!(sent, 5);
         let mut buffer = [0; 16];
         let got = recv(&b, &mut buffer, true).unwrap();

@@ -1,0 +1,140 @@
+//! What `/proc` says about processes of this pid namespace.
+
+use std::io;
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its pid.
+    pub pid: i32,
+    /// Its parent's pid.
+    pub ppid: i32,
+    /// Its process group.
+    pub group: i32,
+    /// Its session.
+    pub session: i32,
+    /// Its name, at most 15 bytes, made printable.
+    pub comm: String,
+    /// Its state letter, for example `R`, `S`, `T` or `Z`.
+    pub state: char,
+    /// How many threads it has.
+    pub threads: u32,
+    /// Its resident memory in bytes.
+    pub rss: u64,
+}
+
+/// A process by number; `None` when there is none.
+pub fn process(pid: i32) -> io::Result<Option<Process>> {
+    match std::fs::read(format!("/proc/{pid}/stat")) {
+        Ok(bytes) => Ok(parse(&bytes)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Every process that can be seen. One that ends while this runs may be missing or there.
+pub fn processes() -> io::Result<Vec<Process>> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+        all.extend(process(pid)?);
+    }
+    Ok(all)
+}
+
+/// The process `root` and everything below it, parents before their children; empty when there is no such process.
+///
+/// Inside a jail orphans go to its pid 1, so below that one is the whole jail.
+pub fn tree(root: i32) -> io::Result<Vec<Process>> {
+    Ok(below(root, processes()?))
+}
+
+fn below(root: i32, mut rest: Vec<Process>) -> Vec<Process> {
+    let mut found = Vec::new();
+    let (first, others): (Vec<_>, Vec<_>) = rest.drain(..).partition(|p| p.pid == root);
+    found.extend(first);
+    rest = others;
+    let mut at = 0;
+    while let Some(parent) = found.get(at).map(|p: &Process| p.pid) {
+        let (children, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|p| p.ppid == parent);
+        found.extend(children);
+        rest = others;
+        at += 1;
+    }
+    found
+}
+
+/// How many threads this process has.
+pub fn own_threads() -> io::Result<u32> {
+    let own = process(crate::process::pid())?;
+    own.map(|p| p.threads).ok_or_else(|| io::Error::other("/proc/self is missing"))
+}
+
+/// Reads a `stat` line. The name is in parentheses and may itself hold parentheses and spaces, so what follows is
+/// counted from the last one.
+fn parse(line: &[u8]) -> Option<Process> {
+    let open = line.iter().position(|&b| b == b'(')?;
+    let close = line.iter().rposition(|&b| b == b')')?;
+    let pid = std::str::from_utf8(line.get(..open)?).ok()?.trim().parse().ok()?;
+    let comm = String::from_utf8_lossy(line.get(open + 1..close)?);
+    let rest: Vec<&str> = std::str::from_utf8(line.get(close + 1..)?).ok()?.split_ascii_whitespace().collect();
+    // Fields are numbered from 1 in proc(5); the state is 3.
+    let field = |number: usize| rest.get(number - 3).copied();
+    let pages: u64 = field(24)?.parse().ok()?;
+    Some(Process {
+        pid,
+        ppid: field(4)?.parse().ok()?,
+        group: field(5)?.parse().ok()?,
+        session: field(6)?.parse().ok()?,
+        comm: comm.chars().map(|c| if c.is_control() { '?' } else { c }).collect(),
+        state: field(3)?.chars().next()?,
+        threads: field(20)?.parse().ok()?,
+        rss: pages * page_size(),
+    })
+}
+
+fn page_size() -> u64 {
+    u64::try_from(rustix::param::page_size()).unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_process_is_seen() {
+        let own = process(crate::process::pid()).unwrap().unwrap();
+        assert_eq!(own.pid, crate::process::pid());
+        assert!(own.rss > 0 && own.threads >= 1);
+        assert_eq!(own_threads().unwrap(), own.threads);
+        assert_eq!(process(i32::MAX).unwrap(), None);
+    }
+
+    #[test]
+    fn a_hostile_name_does_not_shift_the_fields() {
+        let tail = "S 7 8 9 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 0 0 2 0";
+        let got = parse(format!("5 (a) R (b\n) {tail}").as_bytes()).unwrap();
+        assert_eq!((got.pid, got.ppid, got.group, got.session, got.state), (5, 7, 8, 9, 'S'));
+        assert_eq!((got.comm.as_str(), got.threads, got.rss), ("a) R (b?", 3, 2 * page_size()));
+        assert_eq!(parse(b"5 (short) S 1"), None);
+    }
+
+    #[test]
+    fn a_tree_is_everything_below_its_root() {
+        let one = |pid, ppid| Process {
+            pid,
+            ppid,
+            group: 0,
+            session: 0,
+            comm: String::new(),
+            state: 'S',
+            threads: 1,
+            rss: 0,
+        };
+        let all = vec![one(4, 3), one(2, 1), one(3, 2), one(9, 1), one(1, 0)];
+        let pids: Vec<i32> = below(2, all).iter().map(|p| p.pid).collect();
+        assert_eq!(pids, [2, 3, 4]);
+        assert!(tree(i32::MAX).unwrap().is_empty());
+    }
+}
