@@ -1,0 +1,28 @@
+//! The names a source is read with.
+
+use std::collections::HashSet;
+
+use crate::ast::Name;
+
+/// The names known before the first statement. They decide whether a line is a command or an expression.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Names of `let`, `var`, `use`: they start expressions.
+    pub value: HashSet<Name>,
+    /// Names of `fn`, `alias`: they start commands.
+    pub command: HashSet<Name>,
+    /// A request of a session: `it` and `out` are values, and a first statement may start with `.NAME`.
+    pub session: bool,
+}
+
+impl Names {
+    /// No names, as for a script.
+    pub fn script() -> Self {
+        Self::default()
+    }
+
+    /// The names of a session.
+    pub fn session(value: HashSet<Name>, command: HashSet<Name>) -> Self {
+        Self { value, command, session: true }
+    }
+}
