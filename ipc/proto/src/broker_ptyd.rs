@@ -232,6 +232,6 @@ edge! {
         /// Output came; at most one per terminal and 50 ms.
         6 Tick(Tick) Event [0;],
         /// The program ended and its last output is on the screen.
-        7 Exited(PtyExited) Event [0;],
+        7 Exited(PtyExited) Control [0;],
     }
 }
