@@ -1,0 +1,120 @@
+//! A place for one kernel: its directories, and the ordinary user they belong to.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use nix::unistd::{Gid, Uid, chown};
+use tempfile::TempDir;
+
+use crate::programs;
+
+/// First of the ids that no system hands out by itself; a test process adds its own pid, so that tests running at once
+/// are different users.
+const FIRST_UID: u32 = 1_200_000;
+
+/// Directories and user of one kernel.
+#[derive(Debug)]
+pub struct Place {
+    dir: TempDir,
+    bin: PathBuf,
+    uid: Uid,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Place {
+    /// A fresh place. As root it belongs to a fresh ordinary user; else to whoever runs the test.
+    pub fn new() -> Self {
+        let me = Uid::effective();
+        let uid = if me.is_root() { Uid::from_raw(FIRST_UID + std::process::id()) } else { me };
+        Self::of(uid)
+    }
+
+    /// A place that belongs to root, for what only differs there.
+    pub fn of_root() -> Self {
+        assert!(Uid::effective().is_root(), "this test needs root");
+        Self::of(Uid::from_raw(0))
+    }
+
+    fn of(uid: Uid) -> Self {
+        use std::os::unix::fs::PermissionsExt as _;
+        // Short, because socket paths are.
+        let dir = tempfile::Builder::new().prefix("sh").rand_bytes(8).tempdir_in("/tmp").expect("a temp dir");
+        let set = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permissions");
+        };
+        set(dir.path(), 0o755);
+        let bin = programs::reachable(dir.path());
+        for name in ["run", "state", "home", "work", "tmp"] {
+            let path = dir.path().join(name);
+            std::fs::create_dir(&path).expect("a directory");
+            set(&path, 0o700);
+            chown(&path, Some(uid), Some(Gid::from_raw(uid.as_raw()))).expect("given to the user");
+        }
+        Self { dir, bin, uid }
+    }
+
+    /// Path of a name inside the place.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Working directory of sessions.
+    pub fn work(&self) -> PathBuf {
+        self.path("work")
+    }
+
+    /// Path of a program under test.
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.bin.join(name)
+    }
+
+    /// The user.
+    pub fn uid(&self) -> u32 {
+        self.uid.as_raw()
+    }
+
+    /// A command that runs as the user, in the place's work directory, with an environment of its own and null stdin.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.work())
+            .env_clear()
+            .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", self.bin.display()))
+            .env("HOME", self.path("home"))
+            .env("TMPDIR", self.path("tmp"))
+            .env("XDG_RUNTIME_DIR", self.path("run"))
+            .env("SHOAL_STATE_DIR", self.path("state"))
+            .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
+            .stdin(Stdio::null());
+        if Uid::effective().is_root() && !self.uid.is_root() {
+            command.uid(self.uid.as_raw()).gid(self.uid.as_raw());
+        }
+        command
+    }
+
+    /// A command for one of the programs under test.
+    pub fn shoal(&self, program: &str) -> Command {
+        self.command(self.program(program))
+    }
+
+    /// Writes a file in the work directory, owned by the user.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.work().join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).expect("parents");
+        }
+        std::fs::write(&path, bytes).expect("written");
+        let owner = Gid::from_raw(self.uid.as_raw());
+        for part in path.ancestors().take_while(|p| **p != self.work()) {
+            chown(part, Some(self.uid), Some(owner)).expect("given to the user");
+        }
+        path
+    }
+}

@@ -1,0 +1,61 @@
+//! Processes as the machine shows them.
+
+use std::path::Path;
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Pid.
+    pub pid: i32,
+    /// Parent's pid.
+    pub ppid: i32,
+    /// Name.
+    pub comm: String,
+    /// State letter; `Z` is a zombie.
+    pub state: char,
+}
+
+/// Every process that can be read now.
+pub fn all() -> Vec<Process> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter_map(|e| {
+            let pid: i32 = e.file_name().to_str()?.parse().ok()?;
+            read(pid)
+        })
+        .collect()
+}
+
+/// One process, when it is there.
+pub fn read(pid: i32) -> Option<Process> {
+    let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
+    let (head, tail) = stat.rsplit_once(") ")?;
+    let comm = head.split_once('(')?.1.to_owned();
+    let mut fields = tail.split(' ');
+    let state = fields.next()?.chars().next()?;
+    let ppid = fields.next()?.parse().ok()?;
+    Some(Process { pid, ppid, comm, state })
+}
+
+/// A process and everything below it, itself first.
+pub fn tree(root: i32) -> Vec<Process> {
+    let all = all();
+    let mut found: Vec<Process> = all.iter().filter(|p| p.pid == root).cloned().collect();
+    let mut at = 0;
+    while let Some(parent) = found.get(at).map(|p| p.pid) {
+        found.extend(all.iter().filter(|p| p.ppid == parent).cloned());
+        at += 1;
+    }
+    found
+}
+
+/// Whether a process runs; a zombie does not.
+pub fn is_running(pid: i32) -> bool {
+    read(pid).is_some_and(|p| p.state != 'Z')
+}
+
+/// Sends a signal to a host pid.
+pub fn signal(pid: i32, signal: nix::sys::signal::Signal) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).expect("the process is there");
+}

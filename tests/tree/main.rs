@@ -1,0 +1,8 @@
+//! Tree tests: all processes, real clients.
+#![forbid(unsafe_code)]
+#![allow(clippy::disallowed_methods, reason = "tests start processes and read /proc")]
+
+mod isolation;
+mod limits;
+mod start;
+mod work;
