@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::Str;
+use crate::{ErrorValue, Str};
 
 /// A sequence of bytes. Cloning shares it.
 #[derive(Clone, Debug)]
@@ -50,6 +50,12 @@ impl Cut {
     pub fn marker(&self) -> String {
         format!("[... {} bytes not kept ...]", self.total.saturating_sub(self.kept()))
     }
+
+    /// The `too_large` error of operations that need all bytes.
+    pub fn refusal(&self) -> ErrorValue {
+        ErrorValue::too_large(format!("output was cut: {} of {} bytes were kept", self.kept(), self.total))
+            .with_hint("`.display()` shows what was kept")
+    }
 }
 
 impl Bytes {
@@ -77,6 +83,20 @@ impl Bytes {
         match self {
             Self::Held(held) => Some(held),
             Self::Stored(_) | Self::Cut(_) => None,
+        }
+    }
+
+    /// Bytes `start` up to `end` of those in memory, both clamped: all of them, or those kept of cut ones; none if the
+    /// store has them.
+    pub fn slice(&self, start: u64, end: u64) -> Option<Vec<u8>> {
+        let clamp = |n: u64| usize::try_from(n.min(self.len())).unwrap_or(usize::MAX);
+        let (start, end) = (clamp(start).min(clamp(end)), clamp(end));
+        match self {
+            Self::Held(held) => Some(held[start..end].to_vec()),
+            Self::Cut(cut) => {
+                Some(cut.head.iter().chain(cut.tail.iter()).skip(start).take(end - start).copied().collect())
+            }
+            Self::Stored(_) => None,
         }
     }
 

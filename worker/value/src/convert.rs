@@ -12,13 +12,7 @@ pub fn to_str(value: &Value) -> Result<Str, ErrorValue> {
         Value::Bytes(Bytes::Held(held)) => {
             std::str::from_utf8(held).map_err(|_| not_utf8("bytes").with_hint("`.display()` replaces"))?.into()
         }
-        Value::Bytes(Bytes::Cut(cut)) => {
-            return Err(ErrorValue::too_large(format!(
-                "output was cut: {} of {} bytes were kept",
-                cut.kept(),
-                cut.total
-            )));
-        }
+        Value::Bytes(Bytes::Cut(cut)) => return Err(cut.refusal()),
         Value::Bytes(Bytes::Stored(_)) => {
             return Err(ErrorValue::too_large("stored bytes are not in memory").with_hint("load them first: .load()"));
         }

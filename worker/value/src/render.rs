@@ -10,9 +10,9 @@ mod inline;
 mod text;
 
 pub use block::{Style, block, block_within};
-pub use bound::{MAX_RENDER, bound_text, head_lines, tail_lines};
+pub use bound::{head_lines, tail_lines};
 pub use inline::{inline, inline_within, interpolate};
-pub use text::{escape_controls, strip_ansi};
+pub use text::escape_controls;
 
 /// The text did not fit its budget; what fitted is kept.
 #[derive(Debug)]

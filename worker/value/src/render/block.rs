@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::bound::{MAX_RENDER, line_count, more_lines, tail_lines, whole_lines};
+use shoal_wire::limits::TEXT_BYTES;
+
+use super::bound::{line_count, more_lines, tail_lines, whole_lines};
 use super::columns::{Drawing, cell};
 use super::inline::inline;
 use super::text::{escape_controls, one_line, width};
@@ -39,19 +41,19 @@ pub fn block(value: &Value, style: &Style) -> String {
     page.out.text
 }
 
-/// The block form within [`MAX_RENDER`] bytes: whole leading lines, and a line that counts the lines left out and names
+/// The block form within [`TEXT_BYTES`] bytes: whole leading lines, and a line that counts the lines left out and names
 /// `uri`. What does not fit is counted without being drawn.
 pub fn block_within(value: &Value, style: &Style, uri: Option<&str>) -> String {
-    let mut page = Page::new(MAX_RENDER);
+    let mut page = Page::new(TEXT_BYTES);
     page.draw(value, style);
-    let Page { out: Budgeted { text, .. }, left_out, .. } = page;
+    let Page { out: Budgeted { text, .. }, left_out, last_is_cut, .. } = page;
     if left_out == 0 {
         return text;
     }
     let kept = whole_lines(&text);
-    // The last line of the page, if it was cut, is counted among those left out already.
-    let whole = text.rfind('\n').map_or(0, |at| at + 1).max(kept);
-    let more = left_out + line_count(&text[kept..whole]);
+    // A cut last line is counted among those left out already.
+    let drawn = if last_is_cut { text.rfind('\n').map_or(0, |at| at + 1) } else { text.len() };
+    let more = left_out + line_count(&text[kept..drawn.max(kept)]);
     format!("{}{}", &text[..kept], more_lines(&text[..kept], more, uri))
 }
 
@@ -59,12 +61,13 @@ pub fn block_within(value: &Value, style: &Style, uri: Option<&str>) -> String {
 struct Page {
     out: Budgeted,
     left_out: u64,
+    last_is_cut: bool,
     started: bool,
 }
 
 impl Page {
     fn new(budget: usize) -> Self {
-        Self { out: Budgeted::new(budget), left_out: 0, started: false }
+        Self { out: Budgeted::new(budget), left_out: 0, last_is_cut: false, started: false }
     }
 
     fn is_full(&self) -> bool {
@@ -78,12 +81,17 @@ impl Page {
             self.left_out += lines;
             return;
         }
-        let before = self.out.text.len();
         let gap = if self.started { "\n" } else { "" };
         self.started = true;
-        if let Err(Full) = self.out.push(gap).and_then(|()| self.out.push(text)) {
-            let drawn = self.out.text[before..].strip_prefix(gap).unwrap_or_default();
-            self.left_out = lines - drawn.bytes().filter(|b| *b == b'\n').count() as u64;
+        if let Err(Full) = self.out.push(gap) {
+            self.left_out = lines;
+            return;
+        }
+        let before = self.out.text.len();
+        if let Err(Full) = self.out.push(text) {
+            let drawn = self.out.text[before..].bytes().filter(|b| *b == b'\n').count() as u64;
+            self.left_out = lines - drawn;
+            self.last_is_cut = true;
         }
     }
 

@@ -1,27 +1,13 @@
-//! Bounds of text that leaves the kernel.
+//! Parts of text: what of it fits, its first and its last lines.
 
-use std::borrow::Cow;
-
-/// Bytes of text that are left unchanged.
-pub const MAX_RENDER: usize = 65_536;
+use shoal_wire::limits::TEXT_BYTES;
 
 /// Room kept for the line that says what was left out.
 const MARK_ROOM: usize = 96;
 
-/// `text` if it is at most [`MAX_RENDER`] bytes. Else its whole leading lines and a line that counts the lines left out
-/// and names `uri`, where they can be read.
-pub fn bound_text<'a>(text: &'a str, uri: Option<&str>) -> Cow<'a, str> {
-    if text.len() <= MAX_RENDER {
-        return Cow::Borrowed(text);
-    }
-    let kept = whole_lines(text);
-    let left_out = line_count(&text[kept..]);
-    Cow::Owned(format!("{}{}", &text[..kept], more_lines(&text[..kept], left_out, uri)))
-}
-
 /// Length of the whole leading lines that fit; of a first line that is too long, as many characters as fit.
 pub(super) fn whole_lines(text: &str) -> usize {
-    let budget = MAX_RENDER - MARK_ROOM;
+    let budget = TEXT_BYTES - MARK_ROOM;
     let room = text.floor_char_boundary(budget);
     match text[..room].rfind('\n') {
         Some(at) => at + 1,
@@ -66,25 +52,7 @@ pub fn tail_lines(text: &str, lines: usize, bytes: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    #[test]
-    fn long_text_keeps_whole_lines_and_counts_the_rest() {
-        let text = "line\n".repeat(60_000);
-        let bounded = bound_text(&text, Some("shoal://out/7"));
-        assert!(bounded.len() <= MAX_RENDER);
-        let kept = bounded.lines().count() - 1;
-        let last = format!("…({} more lines, fetch via shoal://out/7)", 60_000 - kept);
-        assert_eq!(bounded.lines().last(), Some(&*last));
-    }
-
-    #[test]
-    fn a_long_first_line_is_cut_by_bytes() {
-        let bounded = bound_text(&"é".repeat(40_000), None).into_owned();
-        assert!(bounded.len() <= MAX_RENDER && bounded.ends_with("é\n…(1 more lines, fetch via ref)"));
-    }
 
     #[test]
     fn heads_and_tails() {
@@ -94,20 +62,5 @@ mod tests {
         assert_eq!(tail_lines("aaaa\nbb\ncc", 10, 6), "bb\ncc");
         assert_eq!(tail_lines("aaaa\nbbbb\ncc", 10, 5), "cc");
         assert_eq!(tail_lines("aaaaaa", 10, 3), "aaa");
-    }
-
-    proptest! {
-        #[test]
-        fn bounded_text_is_a_prefix_within_its_budget(line in "[a-zé]{0,300}", count in 1usize..2_000) {
-            let text = format!("{line}\n").repeat(count);
-            let bounded = bound_text(&text, Some("shoal://out/1"));
-            prop_assert!(bounded.len() <= MAX_RENDER);
-            if text.len() > MAX_RENDER {
-                let kept = bounded.rfind('…').unwrap_or(0);
-                prop_assert!(text.starts_with(&bounded[..kept]));
-            } else {
-                prop_assert_eq!(&*bounded, &*text);
-            }
-        }
     }
 }

@@ -34,40 +34,6 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(escape_controls(text).replace('\n', NEWLINE_MARK).replace('\t', " "))
 }
 
-/// `text` without ANSI escape sequences: CSI, OSC and two-character ones.
-pub fn strip_ansi(text: &str) -> Cow<'_, str> {
-    if !text.contains('\x1b') {
-        return Cow::Borrowed(text);
-    }
-    let mut plain = String::with_capacity(text.len());
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        if c != '\x1b' {
-            plain.push(c);
-            continue;
-        }
-        match chars.next() {
-            Some('[') => {
-                chars.by_ref().find(|c| ('\x40'..='\x7e').contains(c));
-            }
-            Some(']') => skip_osc(&mut chars),
-            _ => {}
-        }
-    }
-    Cow::Owned(plain)
-}
-
-/// An OSC string ends with BEL or with ESC and a backslash.
-fn skip_osc(chars: &mut std::str::Chars<'_>) {
-    let mut previous = ' ';
-    for c in chars.by_ref() {
-        if c == '\x07' || previous == '\x1b' && c == '\\' {
-            return;
-        }
-        previous = c;
-    }
-}
-
 /// Display cells of one line of text.
 pub(super) fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
@@ -99,13 +65,6 @@ mod tests {
         assert_eq!(escape_controls("a\tb\nc"), "a\tb\nc");
         assert_eq!(escape_controls("\x1b[31m\r\0\x07\u{9b}"), "\\x1b[31m\\r\\0\\x07\\x9b");
         assert_eq!(one_line("a\nb\tc\x1b"), "a⏎b c\\x1b");
-    }
-
-    #[test]
-    fn ansi_sequences_disappear_whole() {
-        assert_eq!(strip_ansi("\x1b[1;31mred\x1b[0m \x1b]0;title\x07x\x1b]8;;u\x1b\\link\x1b(B"), "red xlinkB");
-        assert_eq!(strip_ansi("\x1b"), "");
-        assert_eq!(strip_ansi("plain"), "plain");
     }
 
     #[test]
