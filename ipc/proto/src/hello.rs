@@ -9,6 +9,12 @@ use crate::bounded::Text;
 /// 1: first.
 pub const EDGE_VERSION: u8 = 1;
 
+/// Build id of this executable, `VERSION+COMMIT`; without a commit at build time `VERSION+dev`.
+pub const BUILD: &str = match option_env!("SHOAL_BUILD") {
+    Some(build) => build,
+    None => concat!(env!("CARGO_PKG_VERSION"), "+dev"),
+};
+
 /// First message of both sides.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Hello {

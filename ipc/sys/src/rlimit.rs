@@ -23,6 +23,8 @@ pub enum Limit {
     MessageQueues,
     /// Queued signals (Linux).
     PendingSignals,
+    /// Microseconds a real-time process may run without waiting (Linux).
+    RealTime,
 }
 
 /// What the resource argument is on this system.
@@ -46,9 +48,11 @@ impl Limit {
             Self::MessageQueues => libc::RLIMIT_MSGQUEUE,
             #[cfg(target_os = "linux")]
             Self::PendingSignals => libc::RLIMIT_SIGPENDING,
+            #[cfg(target_os = "linux")]
+            Self::RealTime => libc::RLIMIT_RTTIME,
             // No such limits there: a core limit of 0 is set anyway, so naming it again changes nothing.
             #[cfg(not(target_os = "linux"))]
-            Self::MessageQueues | Self::PendingSignals => libc::RLIMIT_CORE,
+            Self::MessageQueues | Self::PendingSignals | Self::RealTime => libc::RLIMIT_CORE,
         }
     }
 }
