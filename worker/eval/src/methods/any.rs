@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use shoal_value::{Bytes, ErrorValue, Value, json};
+use shoal_value::{ErrorValue, Value, json};
 
 use super::bytes::load;
 use super::path::path_like;
 use super::rows::{Checked, FUNCTION, PATH_LIKE, methods, need};
-use super::text::check_text;
 use crate::Ctx;
 use crate::host::WriteMode;
 use crate::registry::{Args, Method, Types};
@@ -55,13 +54,9 @@ fn tap(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     Ok(recv)
 }
 
-/// Compact JSON, unless it is longer than a str may be.
+/// Compact JSON text of a value.
 pub(crate) fn json_text(ctx: &Ctx<'_>, value: &Value) -> Eval<String> {
-    if let Value::Bytes(cut @ Bytes::Cut(_)) = value {
-        load(ctx, cut)?;
-    }
-    let text = json::to_text(value);
-    check_text(text.len())?;
+    let text = json::stringify(value)?;
     ctx.alloc(text.len() as u64)?;
     Ok(text)
 }

@@ -112,12 +112,7 @@ fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
 }
 
 /// The first item for which the predicate gives `wanted`, with its place.
-fn first_place(
-    ctx: &mut Ctx<'_>,
-    items: &Items,
-    args: &Args,
-    wanted: bool,
-) -> Eval<Option<(usize, Value)>> {
+fn first_place(ctx: &mut Ctx<'_>, items: &Items, args: &Args, wanted: bool) -> Eval<Option<(usize, Value)>> {
     let p = args.value_at(0);
     for (at, item) in items.iter().enumerate() {
         if ctx.holds(p, &[item.clone()])? == wanted {
@@ -142,8 +137,9 @@ fn flat_map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     for item in Items::of(recv)?.iter() {
         let part = ctx.call(f, &[item])?;
         let found = part.type_name();
-        let part = Items::of(part)
-            .map_err(|_| ErrorValue::type_error(format!("flat_map: f must return a list, table or range, found {found}")))?;
+        let part = Items::of(part).map_err(|_| {
+            ErrorValue::type_error(format!("flat_map: f must return a list, table or range, found {found}"))
+        })?;
         check_items(results.len().saturating_add(part.len()))?;
         results.extend(part.into_vec()?);
     }

@@ -103,9 +103,8 @@ fn select(recv: Value, mut args: Args) -> Result<Value, ErrorValue> {
     let rows = rows_of("select", &recv)?.into_iter().map(|row| {
         // Rows that were made alike share their keys: the places are looked up once.
         let known = places.take().filter(|(of, _)| Arc::ptr_eq(of, row.shape()));
-        let (of, at) = known.unwrap_or_else(|| {
-            (row.shape().clone(), shape.keys().iter().map(|key| row.shape().place(key)).collect())
-        });
+        let (of, at) = known
+            .unwrap_or_else(|| (row.shape().clone(), shape.keys().iter().map(|key| row.shape().place(key)).collect()));
         let cells = at.iter().map(|at| at.map_or(Value::Null, |at| row.values()[at].clone())).collect();
         places = Some((of, at));
         Record::with_shape(&shape, cells)
@@ -149,6 +148,8 @@ fn pair(at: usize, item: &Value) -> Result<(Str, Value), ErrorValue> {
         },
         other => other.type_name(),
     };
-    let msg = format!("to_record: every item must be [key, value] or {{key, value}} with a str key, but item {at} is {found}");
+    let msg = format!(
+        "to_record: every item must be [key, value] or {{key, value}} with a str key, but item {at} is {found}"
+    );
     Err(ErrorValue::type_error(msg))
 }

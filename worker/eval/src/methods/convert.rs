@@ -10,7 +10,8 @@ use crate::registry::{Method, Types};
 const STR: Types = Types::STR;
 
 /// Types whose text is asked for with `.str()`, also where the answer is an error. The others forward to what they hold.
-const SHOWN: Types = Types::ANY.but(Types::OUTCOME).but(Types::STREAM).but(Types::GLOB).but(Types::TASK).but(Types::CHANNEL);
+const SHOWN: Types =
+    Types::ANY.but(Types::OUTCOME).but(Types::STREAM).but(Types::GLOB).but(Types::TASK).but(Types::CHANNEL);
 
 pub(super) const METHODS: &[Method] = methods! {
     /// The text of a str, path, bytes, int, float or bool. What is not UTF-8 is `utf8_error`; other types have an inline

@@ -147,6 +147,7 @@ impl Mean {
 }
 
 fn no_mean(at: usize, item: &Value) -> ErrorValue {
-    let msg = format!("avg: items must all be numbers, all sizes or all durations, but item {at} is {}", item.type_name());
+    let msg =
+        format!("avg: items must all be numbers, all sizes or all durations, but item {at} is {}", item.type_name());
     ErrorValue::type_error(msg)
 }

@@ -2,7 +2,6 @@
 
 use shoal_value::{ErrorValue, List, MAX_ITEMS, Range, Table, Value};
 
-
 /// A list, table or range as a source of items.
 pub(crate) enum Items {
     /// Items of a list.
@@ -20,7 +19,9 @@ impl Items {
             Value::List(list) => Ok(Self::List(list)),
             Value::Table(table) => Ok(Self::Table(table)),
             Value::Range(range) => Ok(Self::Range(range)),
-            other => Err(ErrorValue::type_error(format!("expected a list, table or range, found {}", other.type_name()))),
+            other => {
+                Err(ErrorValue::type_error(format!("expected a list, table or range, found {}", other.type_name())))
+            }
         }
     }
 

@@ -195,9 +195,9 @@ fn group(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
         }
     }
     let shape = Shape::new(["key", "values"]);
-    let records = groups.into_iter().map(|(key, places)| {
-        Record::with_shape(&shape, vec![key, items.pick(places)?]).map(Value::Record)
-    });
+    let records = groups
+        .into_iter()
+        .map(|(key, places)| Record::with_shape(&shape, vec![key, items.pick(places)?]).map(Value::Record));
     Ok(Value::list(records.collect::<Result<_, _>>()?)?)
 }
 

@@ -2,7 +2,7 @@
 
 use shoal_value::{Regex, Str, Value};
 
-use crate::registry::{Args, Need, Param, Types};
+use crate::registry::{Args, Flag, Need, Param, Types};
 
 /// Something that can be called.
 pub(crate) const FUNCTION: Types = Types::CLOSURE.or(Types::COMMAND);
@@ -69,20 +69,70 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
+/// Writes a table of commands, like [`methods`]: name and synopsis, then flags, what words become, the number of arguments,
+/// whether the value comes in an `Outcome` or `Bare`, kind of the result, effects, code.
+macro_rules! commands {
+    ($($(#[doc = $doc:literal])* $name:ident $synopsis:literal: [$($flag:expr),* $(,)?], $words:ident, $arity:expr, $wrap:ident, $gives:expr, $touches:ident, $run:expr;)*) => {
+        &[$($crate::registry::Command {
+            name: stringify!($name),
+            flags: &[$($flag),*],
+            words: $crate::registry::Words::$words,
+            arity: $arity,
+            outcome: matches!($crate::methods::rows::Wrap::$wrap, $crate::methods::rows::Wrap::Outcome),
+            synopsis: $synopsis,
+            gives: { #[allow(unused_imports, reason = "not every row names each kind")] use $crate::registry::Gives::*; $gives },
+            touches: $crate::registry::Touches::$touches,
+            doc: concat!($($doc, "\n"),*),
+            run: $run,
+        }),*]
+    };
+}
+pub(crate) use commands;
+
+/// How the value of a command comes back.
+pub(crate) enum Wrap {
+    /// As the `out` of an outcome.
+    Outcome,
+    /// As it is.
+    Bare,
+}
+
+/// No upper limit on the number of arguments.
+pub(crate) const MANY: usize = usize::MAX;
+
+/// A flag that is on or off.
+pub(crate) const fn switch(long: &'static str, short: &'static str) -> Flag {
+    Flag { long, short, value: None }
+}
+
+/// A flag with a value.
+pub(crate) const fn setting(long: &'static str, types: Types) -> Flag {
+    Flag { long, short: "", value: Some(types) }
+}
+
 macro_rules! touches_of {
-    (Pure) => { $crate::registry::Touches::Nothing };
-    ($touches:ident) => { $crate::registry::Touches::$touches };
+    (Pure) => {
+        $crate::registry::Touches::Nothing
+    };
+    ($touches:ident) => {
+        $crate::registry::Touches::$touches
+    };
 }
 pub(crate) use touches_of;
 
 macro_rules! run_of {
     (Pure, $run:expr) => {
         |_, recv, args| {
-            let run: fn(shoal_value::Value, $crate::registry::Args) -> Result<shoal_value::Value, shoal_value::ErrorValue> = $run;
+            let run: fn(
+                shoal_value::Value,
+                $crate::registry::Args,
+            ) -> Result<shoal_value::Value, shoal_value::ErrorValue> = $run;
             Ok(run(recv, args)?)
         }
     };
-    ($touches:ident, $run:expr) => { $run };
+    ($touches:ident, $run:expr) => {
+        $run
+    };
 }
 pub(crate) use run_of;
 
@@ -93,7 +143,9 @@ macro_rules! function_of {
             Ok(run(args)?)
         }
     };
-    ($touches:ident, $run:expr) => { $run };
+    ($touches:ident, $run:expr) => {
+        $run
+    };
 }
 pub(crate) use function_of;
 
