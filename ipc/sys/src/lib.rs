@@ -9,6 +9,7 @@
 // This crate is where the calls are made, and it reads `/proc`.
 #![allow(clippy::disallowed_methods)]
 
+pub mod detach;
 pub mod fd;
 pub mod lock;
 pub mod memfd;

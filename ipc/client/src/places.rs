@@ -1,0 +1,192 @@
+//! Where a kernel's socket and state directory are: the same order for every program.
+
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::config::Vars;
+
+/// Longest path of a socket: `sun_path` holds 104 bytes on macOS and 108 on Linux, its NUL included.
+const SOCKET_PATH_BYTES: usize = 103;
+
+/// No usable path.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum PathError {
+    /// The path does not fit a socket address even with a short file name.
+    #[error("the socket path {} has {bytes} bytes, at most {SOCKET_PATH_BYTES} fit; set SHOAL_SOCKET or a shorter XDG_RUNTIME_DIR", path.display())]
+    TooLong {
+        /// The path.
+        path: PathBuf,
+        /// Its length.
+        bytes: usize,
+    },
+    /// Every directory belongs to somebody else.
+    #[error("no directory for the socket: {} belongs to another user", path.display())]
+    Foreign {
+        /// The last directory that was looked at.
+        path: PathBuf,
+    },
+    /// There is no home directory to keep state in.
+    #[error("no home directory; set SHOAL_STATE_DIR or XDG_STATE_HOME")]
+    NoHome,
+    /// The session name cannot name a socket.
+    #[error("`{0}` is no session name: 1 to 64 bytes without `/` or control characters, not beginning with a dot")]
+    Session(String),
+}
+
+/// What is known of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directory {
+    /// Owner.
+    pub uid: u32,
+    /// Permission bits.
+    pub mode: u32,
+}
+
+/// Variables, user and file system as far as finding paths depends on them.
+pub struct Places<'a> {
+    /// Environment variables; empty ones count as unset.
+    pub vars: &'a Vars,
+    /// Effective uid.
+    pub euid: u32,
+    /// Home directory of the user.
+    pub home: Option<PathBuf>,
+    /// Looks at a directory; `None` when there is none.
+    pub look: &'a dyn Fn(&Path) -> Option<Directory>,
+}
+
+/// [`Places::look`] on the real file system.
+pub(crate) fn look(path: &Path) -> Option<Directory> {
+    let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_dir)?;
+    Some(Directory { uid: meta.uid(), mode: meta.mode() & 0o7777 })
+}
+
+impl Places<'_> {
+    /// The socket of a kernel that no path was named for.
+    pub fn socket(&self, session: &str) -> Result<PathBuf, PathError> {
+        let mut refused = PathBuf::new();
+        for base in self.bases() {
+            let dir = base.join("shoal");
+            match [&base, &dir].into_iter().find(|dir| self.is_foreign(dir)) {
+                Some(foreign) => refused.clone_from(foreign),
+                None => return socket_in(&dir, session),
+            }
+        }
+        Err(PathError::Foreign { path: refused })
+    }
+
+    fn bases(&self) -> Vec<PathBuf> {
+        let own = format!("shoal-{}", self.euid);
+        let runtime = self.vars.path("XDG_RUNTIME_DIR").or_else(|| {
+            // MCP hosts start servers with a stripped environment; the directory is there all the same.
+            let usual = PathBuf::from(format!("/run/user/{}", self.euid));
+            (self.look)(&usual).filter(|dir| dir.uid == self.euid && dir.mode == 0o700).map(|_| usual)
+        });
+        let temporary = self.vars.path("TMPDIR").map(|dir| dir.join(&own));
+        runtime.into_iter().chain(temporary).chain([Path::new("/tmp").join(&own)]).collect()
+    }
+
+    fn is_foreign(&self, dir: &Path) -> bool {
+        (self.look)(dir).is_some_and(|dir| dir.uid != self.euid)
+    }
+
+    /// The state directory.
+    pub fn state(&self) -> Result<PathBuf, PathError> {
+        if let Some(dir) = self.vars.path("SHOAL_STATE_DIR") {
+            return Ok(dir);
+        }
+        match self.vars.path("XDG_STATE_HOME") {
+            Some(dir) => Ok(dir.join("shoal")),
+            None => Ok(self.home.clone().ok_or(PathError::NoHome)?.join(".local/state/shoal")),
+        }
+    }
+}
+
+fn socket_in(dir: &Path, session: &str) -> Result<PathBuf, PathError> {
+    if shoal_wire::params::SessionName::new(session).is_none() {
+        return Err(PathError::Session(session.to_owned()));
+    }
+    let path = dir.join(format!("{session}.sock"));
+    if path.as_os_str().len() <= SOCKET_PATH_BYTES {
+        return Ok(path);
+    }
+    let hash = blake3::hash(session.as_bytes()).to_hex();
+    fits(dir.join(format!("{}.sock", &hash[..16])))
+}
+
+/// Checks that a path fits a socket address.
+pub(crate) fn fits(path: PathBuf) -> Result<PathBuf, PathError> {
+    let bytes = path.as_os_str().as_bytes().len();
+    if bytes > SOCKET_PATH_BYTES { Err(PathError::TooLong { path, bytes }) } else { Ok(path) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    struct World {
+        vars: Vars,
+        dirs: HashMap<PathBuf, Directory>,
+    }
+
+    impl World {
+        fn new(vars: &[(&str, &str)], dirs: &[(&str, u32, u32)]) -> World {
+            let dirs = dirs.iter().map(|(path, uid, mode)| (path.into(), Directory { uid: *uid, mode: *mode }));
+            World { vars: Vars::from_pairs(vars), dirs: dirs.collect() }
+        }
+
+        fn socket(&self, session: &str) -> Result<String, PathError> {
+            let look = |path: &Path| self.dirs.get(path).copied();
+            let places = Places { vars: &self.vars, euid: 7, home: Some("/home/me".into()), look: &look };
+            places.socket(session).map(|path| path.display().to_string())
+        }
+
+        fn state(&self) -> String {
+            let places = Places { vars: &self.vars, euid: 7, home: Some("/home/me".into()), look: &|_| None };
+            places.state().unwrap().display().to_string()
+        }
+    }
+
+    #[test]
+    fn sockets_in_order() {
+        let runtime = World::new(&[("XDG_RUNTIME_DIR", "/run/me"), ("TMPDIR", "/var/tmp")], &[]);
+        assert_eq!(runtime.socket("default").unwrap(), "/run/me/shoal/default.sock");
+        let usual = World::new(&[("XDG_RUNTIME_DIR", "")], &[("/run/user/7", 7, 0o700)]);
+        assert_eq!(usual.socket("x").unwrap(), "/run/user/7/shoal/x.sock");
+        let open = World::new(&[], &[("/run/user/7", 7, 0o755)]);
+        assert_eq!(open.socket("x").unwrap(), "/tmp/shoal-7/shoal/x.sock");
+        let temporary = World::new(&[("TMPDIR", "/var/tmp")], &[]);
+        assert_eq!(temporary.socket("x").unwrap(), "/var/tmp/shoal-7/shoal/x.sock");
+    }
+
+    #[test]
+    fn foreign_directories_are_skipped() {
+        let world = World::new(&[("XDG_RUNTIME_DIR", "/run/me")], &[("/run/me/shoal", 8, 0o700)]);
+        assert_eq!(world.socket("x").unwrap(), "/tmp/shoal-7/shoal/x.sock");
+        let none = World::new(&[], &[("/tmp/shoal-7", 8, 0o700)]);
+        assert_eq!(none.socket("x"), Err(PathError::Foreign { path: "/tmp/shoal-7".into() }));
+    }
+
+    #[test]
+    fn long_names_are_hashed_and_long_directories_refused() {
+        let world = World::new(&[("XDG_RUNTIME_DIR", "/run/me")], &[]);
+        let name = "n".repeat(64);
+        assert!(world.socket(&name).unwrap().ends_with(&format!("{name}.sock")));
+        let deep = format!("/{}", "d".repeat(60));
+        let world = World::new(&[("XDG_RUNTIME_DIR", &deep)], &[]);
+        let path = world.socket(&name).unwrap();
+        assert_eq!(path.len(), deep.len() + "/shoal/".len() + 16 + ".sock".len());
+        let deeper = format!("/{}", "d".repeat(120));
+        let world = World::new(&[("XDG_RUNTIME_DIR", &deeper)], &[]);
+        assert!(matches!(world.socket("x"), Err(PathError::TooLong { bytes: 149, .. })));
+        assert_eq!(world.socket("a/b"), Err(PathError::Session("a/b".into())));
+    }
+
+    #[test]
+    fn state_directories_in_order() {
+        assert_eq!(World::new(&[("SHOAL_STATE_DIR", "/s"), ("XDG_STATE_HOME", "/x")], &[]).state(), "/s");
+        assert_eq!(World::new(&[("XDG_STATE_HOME", "/x")], &[]).state(), "/x/shoal");
+        assert_eq!(World::new(&[], &[]).state(), "/home/me/.local/state/shoal");
+    }
+}
