@@ -138,3 +138,6 @@ pub fn place(n: i64, len: usize) -> Result<usize, ErrorValue> {
         ErrorValue::new(code::INDEX_RANGE, format!("index {n} is out of range: {valid}"))
     })
 }
+
+#[cfg(test)]
+mod tests;

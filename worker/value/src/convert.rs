@@ -160,3 +160,6 @@ pub fn coerce_word(word: &str, type_name: &str, context: WordContext<'_>) -> Res
         _ => Value::str(word),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -184,3 +184,6 @@ fn hash_record<H: Hasher>(record: &Record, state: &mut H) {
     state.write_usize(record.len());
     state.write_u64(record.iter().map(member).fold(0, u64::wrapping_add));
 }
+
+#[cfg(test)]
+mod tests;

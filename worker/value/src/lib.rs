@@ -32,6 +32,11 @@ pub mod units;
 pub mod value;
 pub mod wire;
 
+#[cfg(test)]
+mod deep;
+#[cfg(test)]
+mod testing;
+
 pub use bytes::Bytes;
 pub use datetime::{DateTime, TimeOfDay};
 pub use error::{ErrorValue, Span};
@@ -55,5 +60,5 @@ pub const MAX_TEXT: usize = 256 * 1024 * 1024;
 pub const MAX_ITEMS: usize = 50_000_000;
 
 /// Native stack a walk over the deepest value may need, in debug builds too. A thread that holds values has this much
-/// left whenever it calls into this crate.
-pub const NATIVE_STACK: usize = 1536 * 1024;
+/// left whenever it calls into this crate; only [`wire::from_wire`] needs more, see [`wire::READ_STACK`].
+pub const NATIVE_STACK: usize = 2 * 1024 * 1024;

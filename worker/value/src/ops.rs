@@ -271,3 +271,6 @@ fn size_overflow() -> ErrorValue {
 fn negative_size() -> ErrorValue {
     ErrorValue::type_error("a size cannot be negative")
 }
+
+#[cfg(test)]
+mod tests;

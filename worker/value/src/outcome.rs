@@ -257,3 +257,6 @@ fn decode_stdout(stdout: &Bytes) -> Value {
     }
     Value::str(text)
 }
+
+#[cfg(test)]
+mod tests;

@@ -255,3 +255,6 @@ impl From<Leaf> for Value {
         leaf.0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,8 @@ mod block;
 mod bound;
 mod columns;
 mod inline;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use block::{Style, block, block_within};

@@ -194,3 +194,6 @@ fn octets(bytes: &Bytes, start: u64, end: u64, store: &dyn Store) -> Result<Vec<
         Bytes::Held(_) | Bytes::Cut(_) => bytes.slice(start, end).ok_or(SelectError::Evicted),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,9 @@ mod elide;
 mod encode;
 mod gone;
 
-pub use decode::{WireError, from_wire};
+pub use decode::{READ_STACK, WireError, from_wire};
 pub use elide::{Origin, elide};
 pub use encode::to_wire;
+
+#[cfg(test)]
+mod tests;

@@ -76,7 +76,7 @@ impl Page {
 
     /// Adds one or more lines of finished text.
     fn text(&mut self, text: &str) {
-        let lines = text.bytes().filter(|b| *b == b'\n').count() as u64 + 1;
+        let lines = line_count(text).max(1);
         if self.is_full() {
             self.left_out += lines;
             return;
@@ -122,13 +122,9 @@ impl Page {
 
     /// Text of a value. Escaping makes it longer, so it is done only for the part that can fit.
     fn raw(&mut self, text: &str) {
-        let room = text.floor_char_boundary(self.out.left.saturating_add(1));
-        let (near, far) = text.split_at(room);
+        let (near, far) = text.split_at(text.ceil_char_boundary(self.out.left.saturating_add(1)));
         self.text(&escape_controls(near));
-        if !far.is_empty() {
-            // `near` alone is more than fits, so the page is full; its last line goes on in `far`.
-            self.left_out += far.bytes().filter(|b| *b == b'\n').count() as u64;
-        }
+        self.left_out += further_lines(near.as_bytes(), far.as_bytes());
     }
 
     fn list(&mut self, list: &[Value], style: &Style) {
@@ -222,7 +218,7 @@ impl Page {
         let held = held.strip_suffix(b"\n").unwrap_or(held);
         let (near, far) = held.split_at(self.out.left.saturating_add(1).min(held.len()));
         self.text(&escape_controls(&String::from_utf8_lossy(near)));
-        self.left_out += far.iter().filter(|b| **b == b'\n').count() as u64;
+        self.left_out += further_lines(near, far);
     }
 
     fn error(&mut self, error: &ErrorValue, style: &Style) {
@@ -238,6 +234,18 @@ impl Page {
         if let Some(hint) = &error.hint {
             self.text(&format!("hint: {}", escape_controls(hint)));
         }
+    }
+}
+
+/// Lines that `far` adds to `near`, which is more than fits: the first may be the rest of the last line of `near`.
+fn further_lines(near: &[u8], far: &[u8]) -> u64 {
+    let breaks = far.iter().filter(|b| **b == b'\n').count() as u64;
+    match (near.ends_with(b"\n"), far.last()) {
+        (_, None) => 0,
+        (true, Some(b'\n')) => breaks,
+        (true, Some(_)) => breaks + 1,
+        (false, Some(b'\n')) => breaks - 1,
+        (false, Some(_)) => breaks,
     }
 }
 

@@ -17,6 +17,10 @@ use crate::{
     Value, json,
 };
 
+/// Native stack that reading the deepest wire value may need, in debug builds too: one level of a value is up to three of
+/// JSON, and both are read by recursion.
+pub const READ_STACK: usize = 8 * 1024 * 1024;
+
 /// JSON that is no wire value: what is wrong, and with which tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireError(String);
@@ -30,7 +34,7 @@ impl fmt::Display for WireError {
 impl std::error::Error for WireError {}
 
 /// Reads the full wire form. Live handles come back as stand-ins that only show themselves; an elided value, and an object
-/// with a tag not known here, as the record of its members.
+/// with a tag not known here, as the record of its members. Needs [`READ_STACK`] bytes of native stack for the deepest text.
 pub fn from_wire(text: &str) -> Result<Value, WireError> {
     /// JSON levels of one value level at most: a table has its object, its columns and their cells.
     const JSON_LEVELS: usize = 3;
