@@ -1,6 +1,6 @@
 //! Namespaces: records of builtin functions and constants.
 
-use shoal_value::ErrorValue;
+use shoal_value::{ErrorValue, Value};
 
 use super::later;
 use crate::methods::rows::Checked;
@@ -27,6 +27,18 @@ pub(super) static ALL: &[&Namespace] = &[
     &later::HTTP,
     &later::SECRET,
 ];
+
+/// Collections inside collections that YAML and TOML texts may have. Their readers and writers recurse, and this keeps them
+/// within the native stack that every thread with values has.
+const MAX_NESTING: usize = 64;
+
+/// Refuses to write a value that could not be read back.
+fn check_nesting(name: &str, value: &Value) -> Result<(), ErrorValue> {
+    if value.depth() <= MAX_NESTING {
+        return Ok(());
+    }
+    Err(ErrorValue::too_large(format!("{name}: the value is nested deeper than {MAX_NESTING} levels")))
+}
 
 /// The text a parser is to read. A parser's argument is its input, so one that is no str is a malformed argument.
 fn source<'a>(name: &str, args: &'a Args) -> Result<&'a str, ErrorValue> {

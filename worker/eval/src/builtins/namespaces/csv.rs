@@ -119,3 +119,44 @@ fn cell(value: &Value) -> Str {
         other => render::inline(other).into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use shoal_value::render::inline;
+    use shoal_value::{code, json};
+
+    use super::{parse, stringify};
+
+    #[test]
+    fn quotes_and_line_breaks_read_back() {
+        let table = parse("a,b\n\"x, y\",\"say \"\"hi\"\"\nthere\"\n").expect("valid CSV");
+        assert_eq!(inline(&table), "[{a: \"x, y\", b: \"say \\\"hi\\\"\\nthere\"}]");
+        let text = stringify(&table).expect("text");
+        assert_eq!(inline(&parse(text.as_str().expect("a str")).expect("valid CSV")), inline(&table));
+    }
+
+    #[test]
+    fn ragged_rows_name_their_line() {
+        let error = parse("a,b\n1,2\n3").expect_err("ragged");
+        assert_eq!(&*error.code, code::ARG_ERROR);
+        assert!(error.msg.contains("line 3: expected 2 fields, found 1"), "{error}");
+    }
+
+    #[test]
+    fn a_column_twice_is_refused() {
+        assert_eq!(&*parse("a,a\n1,2").expect_err("twice").code, code::ARG_ERROR);
+    }
+
+    #[test]
+    fn a_header_alone_is_an_empty_table_with_columns() {
+        let table = parse("a,b").expect("valid CSV");
+        assert_eq!(stringify(&table).expect("text").as_str(), Some("a,b\n"));
+    }
+
+    #[test]
+    fn the_first_record_gives_the_columns_and_missing_cells_are_empty() {
+        let rows = json::parse("[{\"a\": 1, \"b\": null}, {\"b\": [2]}]").expect("valid JSON");
+        assert_eq!(stringify(&rows).expect("text").as_str(), Some("a,b\n1,\n,[2]\n"));
+        assert_eq!(&*stringify(&json::parse("5").expect("valid JSON")).expect_err("no rows").code, code::TYPE_ERROR);
+    }
+}

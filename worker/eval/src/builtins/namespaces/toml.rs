@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use shoal_value::{DateTime, ErrorValue, Record, TimeOfDay, Value, json, render};
 
-use super::source;
+use super::{check_nesting, source};
 use crate::methods::rows::{Checked, functions, need};
 use crate::methods::text::text_value;
 use crate::registry::{Namespace, Types};
@@ -134,4 +134,56 @@ fn toml_of(value: &Value, at: &str) -> Result<toml::Value, ErrorValue> {
 fn toml_datetime(at: &DateTime) -> Result<toml::value::Datetime, ErrorValue> {
     let text = at.instant().display_with_offset(at.offset()).to_string();
     text.parse().map_err(|_| ErrorValue::arg_error(format!("toml.stringify: {text} is no TOML date-time")))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::{Offset, TimeZone};
+    use shoal_value::code;
+    use shoal_value::render::inline;
+
+    use super::{parse, stringify};
+
+    fn east() -> TimeZone {
+        TimeZone::fixed(Offset::constant(2))
+    }
+
+    #[test]
+    fn order_of_keys_is_kept() {
+        let value = parse("z = 1\na = 2\n[t]\ny = 1\nb = 2", &east()).expect("valid TOML");
+        assert_eq!(inline(&value), "{z: 1, a: 2, t: {y: 1, b: 2}}");
+    }
+
+    #[test]
+    fn dates_and_times_get_their_types() {
+        let text = "o = 2026-07-09T14:00:00+01:00\nl = 2026-07-09T14:00:00\nd = 2026-07-09\nt = 07:32:05";
+        let value = parse(text, &east()).expect("valid TOML");
+        let shown = "{o: 2026-07-09T13:00:00Z, l: 2026-07-09T12:00:00Z, d: 2026-07-09T00:00:00Z, t: 07:32:05}";
+        assert_eq!(inline(&value), shown);
+        let back = stringify(&value).expect("text");
+        let back = parse(back.as_str().expect("a str"), &east()).expect("valid TOML");
+        assert_eq!(inline(&back), shown);
+    }
+
+    #[test]
+    fn an_array_of_tables_is_a_table() {
+        let value = parse("[[x]]\na = 1\n[[x]]\na = 2", &east()).expect("valid TOML");
+        assert_eq!(inline(&value), "{x: [{a: 1}, {a: 2}]}");
+        assert_eq!(stringify(&value).expect("text").as_str(), Some("[[x]]\na = 1\n\n[[x]]\na = 2\n"));
+    }
+
+    #[test]
+    fn null_is_refused_with_its_place() {
+        let value = shoal_value::json::parse("{\"a\": {\"b\": [1, null]}}").expect("valid JSON");
+        let error = stringify(&value).expect_err("null has no TOML form");
+        assert_eq!(&*error.code, code::ARG_ERROR);
+        assert!(error.msg.contains("a.b[1]"), "{error}");
+    }
+
+    #[test]
+    fn bad_text_names_its_line() {
+        let error = parse("a = 1\nb = = 2", &east()).expect_err("not TOML");
+        assert_eq!(&*error.code, code::ARG_ERROR);
+        assert!(error.msg.contains("line 2"), "{error}");
+    }
 }

@@ -6,13 +6,11 @@ use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserializer, Serialize, Serializer};
 use shoal_value::{ErrorValue, MAX_ITEMS, Record, Value, json, render};
 
-use super::source;
+use super::{MAX_NESTING, check_nesting, source};
 use crate::methods::rows::{Checked, functions, need};
 use crate::methods::text::text_value;
 use crate::registry::{Namespace, Types};
 
-/// Collections inside collections that a text may have. The reader recurses, so this bounds its native stack.
-const MAX_NESTING: usize = 200;
 
 pub(crate) static YAML: Namespace = Namespace {
     name: "yaml",
@@ -54,6 +52,7 @@ fn parse(text: &str) -> Result<Value, ErrorValue> {
 }
 
 fn stringify(value: &Value) -> Result<Value, ErrorValue> {
+    check_nesting("yaml.stringify", value)?;
     let options = serde_saphyr::ser_options! { compact_list_indent: true, prefer_block_scalars: false };
     let text = serde_saphyr::to_string_with_options(&Plain(value), options)
         .map_err(|e| ErrorValue::arg_error(format!("yaml.stringify: {e}")))?;
@@ -154,5 +153,80 @@ impl<'de> Visitor<'de> for AnyValue {
             pairs.push((render::interpolate(&key), mapping.next_value_seed(AnyValue)?));
         }
         Record::new(pairs).map(Value::Record).map_err(A::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_value::render::inline;
+    use shoal_value::{Value, code};
+
+    use super::{MAX_NESTING, parse, stringify};
+
+    fn read(text: &str) -> String {
+        inline(&parse(text).expect("valid YAML"))
+    }
+
+    #[test]
+    fn order_of_keys_is_kept_and_the_last_of_a_repeated_key_wins() {
+        assert_eq!(read("z: 1\na: 2\nz: 3"), "{z: 3, a: 2}");
+    }
+
+    #[test]
+    fn scalars_have_the_types_of_yaml_1_2() {
+        assert_eq!(read("[1, -2, 2.5, true, no, ~, null, 'x', 1_0, .inf]"), "[1, -2, 2.5, true, \"no\", null, null, \"x\", 10, inf]");
+    }
+
+    #[test]
+    fn keys_that_are_no_text_become_text() {
+        assert_eq!(read("1: a\ntrue: b"), "{\"1\": \"a\", true: \"b\"}");
+    }
+
+    #[test]
+    fn a_sequence_of_mappings_is_a_table() {
+        let rows = parse("- a: 1\n- a: 2").expect("valid YAML");
+        assert_eq!(rows.type_name(), "table");
+    }
+
+    #[test]
+    fn anchors_and_block_texts_are_read() {
+        assert_eq!(read("a: &x [1]\nb: *x\nc: |\n  l1\n  l2\n"), "{a: [1], b: [1], c: \"l1\\nl2\\n\"}");
+    }
+
+    #[test]
+    fn bad_text_is_refused_with_its_place() {
+        for bad in ["a: [1, 2", "a: b: c", "a: 1\n---\nb: 2", "*nowhere"] {
+            let error = parse(bad).expect_err(bad);
+            assert_eq!((&*error.code, error.msg.starts_with("invalid YAML")), (code::ARG_ERROR, true), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn nesting_up_to_the_limit_fits_the_native_stack_and_more_is_refused() {
+        let within = std::thread::Builder::new().stack_size(shoal_value::NATIVE_STACK).spawn(|| {
+            let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+            let value = parse(&deep(MAX_NESTING)).expect("within the limit");
+            assert!(stringify(&value).is_ok());
+            assert!(parse(&deep(MAX_NESTING + 1)).is_err());
+            let deeper = Value::list(vec![value]).expect("a list");
+            assert_eq!(&*stringify(&deeper).expect_err("too deep").code, code::TOO_LARGE);
+        });
+        within.expect("a thread").join().expect("no overflow");
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let source = "{a: 1, b: 1.0, t: \"multi\\nline\", n: null, l: [\"x\", \"yes\", \"1\", \"\", \"a: b\", \"# c\"], r: {k: []}, e: {}}";
+        let value = parse("a: 1\nb: 1.0\nt: \"multi\\nline\"\nn: null\nl: [x, 'yes', '1', '', 'a: b', '# c']\nr: {k: []}\ne: {}");
+        let value = value.expect("valid YAML");
+        assert_eq!(inline(&value), source.replace("1.0", "1"));
+        let Ok(Value::Str(text)) = stringify(&value) else { panic!("no text") };
+        assert_eq!(inline(&parse(&text).expect("valid YAML")), inline(&value), "{text}");
+    }
+
+    #[test]
+    fn lists_stand_at_the_indentation_of_their_parent() {
+        let value = parse("a: {b: [1, {c: 2, d: 3}]}").expect("valid YAML");
+        assert_eq!(stringify(&value).expect("text").as_str(), Some("a:\n  b:\n  - 1\n  - c: 2\n    d: 3\n"));
     }
 }

@@ -1,0 +1,38 @@
+//! The documentation of builtins: it is complete, `docs/builtins.md` is made from it, and its transcripts are true.
+
+mod markdown;
+mod rows;
+
+use std::path::PathBuf;
+
+/// Set to write `docs/builtins.md` anew instead of comparing it.
+const REFRESH: &str = "SHOAL_REFRESH_DOCS";
+
+fn doc_file() -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "..", "..", "docs", "builtins.md"].iter().collect()
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "the test compares and refreshes a file of the repository")]
+fn the_reference_is_generated_from_the_tables() {
+    let generated = markdown::reference();
+    if std::env::var_os(REFRESH).is_some() {
+        std::fs::write(doc_file(), generated).expect("docs/builtins.md can be written");
+        return;
+    }
+    let kept = std::fs::read_to_string(doc_file()).expect("docs/builtins.md exists");
+    if let Some(at) = kept.lines().zip(generated.lines()).position(|(a, b)| a != b) {
+        panic!("docs/builtins.md differs from the tables in line {}: run with {REFRESH}=1 to write it anew", at + 1);
+    }
+    assert_eq!(kept.len(), generated.len(), "docs/builtins.md is not complete: run with {REFRESH}=1 to write it anew");
+}
+
+#[test]
+fn every_builtin_has_a_text_and_a_transcript() {
+    let lacking: Vec<String> = rows::all()
+        .into_iter()
+        .filter(|row| row.doc.text.is_empty() || row.doc.examples.is_empty())
+        .map(|row| row.usage)
+        .collect();
+    assert!(lacking.is_empty(), "without text or transcript: {lacking:#?}");
+}
