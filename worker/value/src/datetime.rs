@@ -79,8 +79,10 @@ impl DateTime {
 }
 
 fn read(text: &str, local: &TimeZone) -> Option<ZonedDateTime> {
-    let extended = text.as_bytes().get(4) == Some(&b'-') && text.bytes().take(4).all(|b| b.is_ascii_digit());
-    if !extended {
+    let bytes = text.as_bytes();
+    let extended = bytes.get(4) == Some(&b'-') && bytes.iter().take(4).all(u8::is_ascii_digit);
+    let timed = matches!(bytes.get(10), None | Some(b'[')) || bytes.get(13) == Some(&b':');
+    if !extended || !timed {
         return None;
     }
     if text.contains('[') {
@@ -202,6 +204,8 @@ mod tests {
             "2026-13-01",
             "2026-02-30",
             "20260709",
+            "2026-07-09T14",
+            "2026-07-09T1400Z",
             "2026-07-09T25:00Z",
             "2026-07-09T14:00[Nowhere/X]",
         ] {

@@ -1,5 +1,6 @@
 //! Order, membership and conditions.
 
+use std::borrow::Borrow;
 use std::cmp::Ordering;
 
 use crate::equal::equal;
@@ -54,9 +55,7 @@ pub fn contains(container: &Value, item: &Value) -> Result<bool, ErrorValue> {
     match (container, item) {
         (Value::Outcome(outcome), _) => contains(outcome.out()?, item),
         (Value::List(list), _) => any_equal(list.iter(), item),
-        (Value::Table(table), Value::Record(_)) => {
-            any_equal(table.rows().iter().cloned().map(Value::Record).collect::<Vec<_>>().iter(), item)
-        }
+        (Value::Table(table), Value::Record(_)) => any_equal(table.rows().iter().cloned().map(Value::Record), item),
         (Value::Str(text), Value::Str(part)) => Ok(text.contains(&**part)),
         (Value::Record(record), Value::Str(key)) => Ok(record.get(key).is_some()),
         (Value::Range(range), Value::Int(n)) => Ok(range.contains(*n)),
@@ -68,8 +67,13 @@ pub fn contains(container: &Value, item: &Value) -> Result<bool, ErrorValue> {
     }
 }
 
-fn any_equal<'a>(mut items: impl Iterator<Item = &'a Value>, wanted: &Value) -> Result<bool, ErrorValue> {
-    items.try_fold(false, |found, item| if found { Ok(true) } else { equal(item, wanted) })
+fn any_equal<V: Borrow<Value>>(items: impl IntoIterator<Item = V>, wanted: &Value) -> Result<bool, ErrorValue> {
+    for item in items {
+        if equal(item.borrow(), wanted)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A value as a condition: a bool, or an outcome, which stands for its ok. Anything else is `type_error`.

@@ -140,7 +140,8 @@ impl Outcome {
         if self.ok { Ok(self.peek_out()) } else { Err(self.failure().with_hint(FAILED_HINT)) }
     }
 
-    /// Standard output as text, lossy, one final newline removed; whether or not the command is ok.
+    /// Standard output as text, lossy, one final newline removed, whether or not the command is ok; of stored output only
+    /// the preview.
     pub fn peek_text(&self) -> String {
         let mut text = self.stdout.to_text_lossy().into_owned();
         if text.ends_with('\n') {
@@ -149,9 +150,19 @@ impl Outcome {
         text
     }
 
-    /// `.text`: raises `cmd_failed` when the command is not ok.
+    /// `.text`: raises `cmd_failed` when the command is not ok, and `too_large` when the content store has the output: the
+    /// evaluator loads it first if it can.
     pub fn text(&self) -> Result<String, ErrorValue> {
-        if self.ok { Ok(self.peek_text()) } else { Err(self.failure().with_hint(FAILED_HINT)) }
+        if !self.ok {
+            return Err(self.failure().with_hint(FAILED_HINT));
+        }
+        match &self.stdout {
+            Bytes::Stored(stored) => {
+                let msg = format!("the output has {} bytes and is not in memory", stored.len);
+                Err(ErrorValue::too_large(msg).with_hint("load it first: .stdout.load().str()"))
+            }
+            Bytes::Held(_) | Bytes::Cut(_) => Ok(self.peek_text()),
+        }
     }
 
     /// Whether text made of its output replaces bytes that are not UTF-8.

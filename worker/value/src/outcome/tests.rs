@@ -45,4 +45,6 @@ fn text_is_lossy_and_says_so() {
     let outcome = Outcome::new(body);
     assert_eq!(outcome.text().unwrap(), "a\u{fffd}");
     assert!(outcome.is_lossy() && !ran(0, "a", "b").is_lossy());
+    let large = Outcome::new(OutcomeBody { stdout: stored(b"abc"), ..program("p", 0, "", "") });
+    assert_eq!(&*large.text().unwrap_err().code, "too_large");
 }

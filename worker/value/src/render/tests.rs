@@ -134,6 +134,18 @@ fn what_does_not_fit_is_counted() {
 }
 
 #[test]
+fn long_tables_are_cut_between_rows() {
+    let rows = (0..50_000).map(|n| Record::leaves([("n", n.into()), ("text", "a cell".into())])).collect();
+    let table = Value::from(Table::new(rows).unwrap());
+    let bounded = block_within(&table, &Style::default(), Some("shoal://out/1"));
+    assert!(bounded.len() <= TEXT_BYTES);
+    let rows_shown = bounded.lines().count() - 3;
+    let last = format!("…({} more lines, fetch via shoal://out/1)", 50_000 - rows_shown);
+    assert_eq!(bounded.lines().last(), Some(&*last));
+    assert_eq!(bounded.lines().nth(3), Some("1      a cell"));
+}
+
+#[test]
 fn a_long_first_line_is_cut() {
     let bounded = block_within(&"é".repeat(40_000).into(), &Style::default(), None);
     assert!(bounded.len() <= TEXT_BYTES);

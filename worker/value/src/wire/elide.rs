@@ -168,7 +168,9 @@ fn write_ref_with(
         _ => sink.put("{\"$\":\"null\"}")?,
     }
     sink.put(",\"render_head\":")?;
-    sink.string(&render_head(shown.unwrap_or(&Value::Null)))?;
+    // An error has no preview, but its text says what a reader needs first.
+    let drawn = if matches!(value, Value::Error(_)) { value } else { shown.unwrap_or(&Value::Null) };
+    sink.string(&render_head(drawn))?;
     if let Some(tail) = tail(value) {
         sink.put(",\"tail\":")?;
         sink.string(&tail)?;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use shoal_wire::limits::STDERR_BYTES;
 use shoal_wire::text;
 
 use super::elide::stored_ref;
@@ -29,10 +30,21 @@ pub(super) enum Extent<'a> {
 }
 
 impl Extent<'_> {
-    fn output<'t>(self, text: &'t str) -> Cow<'t, str> {
-        match self {
-            Self::Full => Cow::Borrowed(text),
-            Self::Bounded(uri) => text::stderr(text, uri),
+    /// Text of command output; of stored output its beginning, and where the rest is.
+    fn output(self, bytes: &Bytes) -> String {
+        let whole = bytes.to_text_lossy();
+        match (bytes, self) {
+            (Bytes::Stored(stored), _) => {
+                let kept = text::cut(&whole, STDERR_BYTES / 2);
+                let more = stored.len.saturating_sub(kept.len() as u64);
+                let place = match self {
+                    Self::Full => format!("val:blake3:{}", stored.hash),
+                    Self::Bounded(uri) => uri.to_owned(),
+                };
+                format!("{kept}\n…({more} more bytes, fetch via {place})")
+            }
+            (_, Self::Full) => whole.into_owned(),
+            (_, Self::Bounded(uri)) => text::stderr(&whole, uri).into_owned(),
         }
     }
 
@@ -194,7 +206,7 @@ pub(super) fn write_envelope<S: Sink>(
     sink.put(",\"out\":")?;
     write_out(sink)?;
     sink.put(",\"err\":")?;
-    sink.string(&extent.output(&outcome.stderr.to_text_lossy()))?;
+    sink.string(&extent.output(&outcome.stderr))?;
     sink.put(&format!(",\"dur_ns\":{},\"pid\":", outcome.dur_ns))?;
     write_number(outcome.pid, sink)?;
     sink.put(",\"cmd\":")?;
@@ -249,11 +261,14 @@ fn write_error<S: Sink>(error: &ErrorValue, extent: Extent<'_>, sink: &mut S) ->
         sink.put(",\"hint\":")?;
         sink.string(&extent.line(hint))?;
     }
-    for (member, bytes) in [(",\"stderr\":", &error.stderr), (",\"stdout\":", &error.stdout)] {
-        if let Some(bytes) = bytes {
-            sink.put(member)?;
-            sink.string(&extent.output(&bytes.to_text_lossy()))?;
-        }
+    if let Some(stderr) = &error.stderr {
+        sink.put(",\"stderr\":")?;
+        sink.string(&extent.output(stderr))?;
+    }
+    // Clients read the output of a failed command from its outcome.
+    if let (Some(stdout), Extent::Full) = (&error.stdout, extent) {
+        sink.put(",\"stdout\":")?;
+        sink.string(&extent.output(stdout))?;
     }
     if let Some(status) = error.status {
         sink.put(&format!(",\"status\":{status}"))?;

@@ -174,8 +174,27 @@ fn envelopes_of_control_characters_stay_within_the_cap() {
     let noisy = Outcome::new(OutcomeBody { cmd: bells.as_str().into(), ..program("", 1, &bells, &bells) });
     let answer = plain(&noisy.clone().into());
     assert_eq!(answer["of"], "outcome");
-    let error = plain(&noisy.failure().into());
-    assert!(error["$"] == "error" || error["$"] == "ref");
+    assert_eq!(plain(&noisy.failure().into())["of"], "error");
+}
+
+#[test]
+fn an_error_over_budget_still_says_what_is_wrong() {
+    let error = ran(3, "out", &"warning\n".repeat(4_000)).failure();
+    let answer = plain(&error.clone().into());
+    assert_eq!((&answer["$"], &answer["of"], &answer["n"]), (&json!("ref"), &json!("error"), &json!(1)));
+    let head = answer["render_head"].as_str().unwrap();
+    assert!(head.starts_with("error(cmd_failed): `prog -x` exited with status 3\n"), "{head}");
+    let spec = ElideSpec { max_bytes: Some(20_000), ..ElideSpec::default() };
+    let inline = self::answer(&error.into(), None, spec);
+    assert_eq!((&inline["code"], &inline["status"]), (&json!("cmd_failed"), &json!(3)));
+    assert!(inline.get("stdout").is_none() && inline["stderr"].as_str().unwrap().len() < 8_400);
+}
+
+#[test]
+fn stored_standard_error_is_announced() {
+    let body = OutcomeBody { stderr: stored(&[b'e'; 9_000]), ..program("p", 1, "", "") };
+    let answer = plain(&Outcome::new(body).into());
+    assert!(answer["err"].as_str().unwrap().ends_with("e\n…(4904 more bytes, fetch via shoal://out/7?path=stderr)"));
 }
 
 #[test]
