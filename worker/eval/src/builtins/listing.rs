@@ -46,7 +46,8 @@ fn ls(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
         if target_meta(ctx, target)?.is_some_and(|meta| meta.kind == FileKind::Dir) {
             list_children(ctx, target, args.on("all"), &shape, &mut rows)?;
         } else {
-            rows.push(row(ctx, &shape, target, &last_part(target), &own_meta(ctx, target)?)?);
+            let meta = own_meta(ctx, target)?;
+            rows.push(row(ctx, &shape, target, &own_name(ctx, target), &meta)?);
         }
     }
     rows.sort_by(|a, b| a.0.cmp(&b.0));
@@ -90,6 +91,11 @@ fn row(ctx: &Ctx<'_>, shape: &Arc<Shape>, path: &PathValue, name: &[u8], meta: &
     Ok((path, Record::with_shape(shape, values)?))
 }
 
+/// Name of a file given as an argument, also if it is given as `.`.
+fn own_name(ctx: &Ctx<'_>, path: &PathValue) -> Vec<u8> {
+    last_part(&plain(&ctx.absolute(path)))
+}
+
 /// The path without `.` parts and repeated slashes. `..` stays: what it leads to depends on links.
 fn plain(path: &PathValue) -> PathValue {
     use std::os::unix::ffi::OsStrExt;
@@ -102,7 +108,8 @@ fn stat(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
     let mut rows = Vec::new();
     for path in paths(&args.args)? {
         ctx.step(1)?;
-        rows.push(row(ctx, &shape, &path, &last_part(&path), &own_meta(ctx, &path)?)?.1);
+        let meta = own_meta(ctx, &path)?;
+        rows.push(row(ctx, &shape, &path, &own_name(ctx, &path), &meta)?.1);
     }
     let out = match &*rows {
         [only] => Value::Record(only.clone()),

@@ -49,7 +49,7 @@ pub(super) const METHODS: &[Method] = methods! {
 };
 
 fn tap(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
-    let value = ctx.call(args.value_at(0), &[recv.clone()])?;
+    let value = ctx.call(args.value_at(0), std::slice::from_ref(&recv))?;
     ctx.discard(&value)?;
     Ok(recv)
 }

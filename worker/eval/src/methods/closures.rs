@@ -115,7 +115,7 @@ fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
 fn first_place(ctx: &mut Ctx<'_>, items: &Items, args: &Args, wanted: bool) -> Eval<Option<(usize, Value)>> {
     let p = args.value_at(0);
     for (at, item) in items.iter().enumerate() {
-        if ctx.holds(p, &[item.clone()])? == wanted {
+        if ctx.holds(p, std::slice::from_ref(&item))? == wanted {
             return Ok(Some((at, item)));
         }
     }

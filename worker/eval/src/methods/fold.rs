@@ -34,24 +34,21 @@ pub(super) const METHODS: &[Method] = methods! {
     avg: COLLECTION, [], Item, Nothing, |ctx, recv, _| average(ctx, recv);
 };
 
-/// Ints and floats are added without a call per item, and texts and lists without copying what is already added.
 fn sum_list(ctx: &mut Ctx<'_>, list: List) -> Eval<Value> {
     match list.first() {
-        None => return Ok(Value::Int(0)),
-        Some(Value::Str(_)) => return sum_texts(ctx, &list),
-        Some(_) => {}
+        Some(Value::Str(_)) => sum_texts(ctx, list),
+        _ => sum_any(ctx, &Items::List(list)),
     }
-    sum_any(ctx, &Items::List(list))
 }
 
-fn sum_texts(ctx: &mut Ctx<'_>, list: &List) -> Eval<Value> {
+/// Texts are put together in one buffer; adding them one by one would copy what is there already each time.
+fn sum_texts(ctx: &mut Ctx<'_>, list: List) -> Eval<Value> {
     let mut sum = String::new();
     for (at, item) in list.iter().enumerate() {
         ctx.step(1)?;
         let Some(text) = item.as_str() else {
-            // The operator has the message, and the types it may accept beside a str.
-            let rest = Items::List(list.slice(at, list.len()));
-            return add_up(ctx, Value::from(sum), &rest);
+            // The operator knows what else may be added to a str, and has the message.
+            return add_up(ctx, Value::from(sum), Items::List(list.clone()).iter().skip(at));
         };
         check_text(sum.len() + text.len())?;
         sum.push_str(text);
@@ -62,19 +59,14 @@ fn sum_texts(ctx: &mut Ctx<'_>, list: &List) -> Eval<Value> {
 fn sum_any(ctx: &mut Ctx<'_>, items: &Items) -> Eval<Value> {
     match items.at(0) {
         None => Ok(Value::Int(0)),
-        Some(first) => {
-            let rest = match items.part(1, items.len())? {
-                Value::Table(table) => Items::Table(table),
-                other => Items::of(other)?,
-            };
-            add_up(ctx, first, &rest)
-        }
+        Some(first) => add_up(ctx, first, items.iter().skip(1)),
     }
 }
 
-fn add_up(ctx: &mut Ctx<'_>, first: Value, rest: &Items) -> Eval<Value> {
+/// Ints and floats, the usual items, are added without a call per item.
+fn add_up(ctx: &mut Ctx<'_>, first: Value, rest: impl Iterator<Item = Value>) -> Eval<Value> {
     let mut sum = first;
-    for item in rest.iter() {
+    for item in rest {
         ctx.step(1)?;
         sum = match (sum, item) {
             (Value::Int(a), Value::Int(b)) => match a.checked_add(b) {

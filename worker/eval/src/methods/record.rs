@@ -132,6 +132,6 @@ fn select(record: &Record, mut args: Args) -> Result<Value, ErrorValue> {
 
 fn map_values(ctx: &mut Ctx<'_>, recv: &Value, args: &Args) -> Eval<Value> {
     let (record, f) = (record(recv)?, args.value_at(0));
-    let values = record.values().iter().map(|value| ctx.call(f, &[value.clone()]));
+    let values = record.values().iter().map(|value| ctx.call(f, std::slice::from_ref(value)));
     Ok(record.with_values(values.collect::<Result<_, _>>()?)?.into())
 }

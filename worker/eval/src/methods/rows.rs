@@ -1,6 +1,6 @@
 //! Notation for the tables of this folder, and short access to arguments that binding has already checked.
 
-use shoal_value::{Regex, Str, Value};
+use shoal_value::{ErrorValue, Regex, Str, Value};
 
 use crate::registry::{Args, Flag, Need, Param, Types};
 
@@ -39,15 +39,18 @@ pub(crate) const fn rest(name: &'static str, types: Types) -> Param {
 /// The columns are name, receivers, parameters, kind of the result, effects, code. `Pure` stands for no effects and code
 /// that gets no evaluator and can only fail with an error.
 macro_rules! methods {
-    ($($(#[doc = $doc:literal])* $name:ident: $on:expr, [$($param:expr),* $(,)?], $gives:expr, $touches:ident, $run:expr;)*) => {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident: $on:expr, [$($param:expr),* $(,)?], $gives:expr, $touches:ident, $run:expr;
+    )*) => {
         &[$($crate::registry::Method {
             name: $crate::methods::rows::plain(stringify!($name)),
             on: $on,
             params: &[$($param),*],
-            gives: { #[allow(unused_imports, reason = "not every row names each kind")] use $crate::registry::Gives::*; $gives },
+            gives: $crate::methods::rows::kind!($gives),
             touches: $crate::methods::rows::touches_of!($touches),
             doc: concat!($($doc, "\n"),*),
-            surplus_hint: "",
+            surplus_hint: $crate::methods::rows::surplus_hint(stringify!($name)),
             run: $crate::methods::rows::run_of!($touches, $run),
         }),*]
     };
@@ -56,11 +59,14 @@ pub(crate) use methods;
 
 /// Writes a table of functions, like [`methods`] without receivers.
 macro_rules! functions {
-    ($($(#[doc = $doc:literal])* $name:ident: [$($param:expr),* $(,)?], $gives:expr, $touches:ident, $run:expr;)*) => {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident: [$($param:expr),* $(,)?], $gives:expr, $touches:ident, $run:expr;
+    )*) => {
         &[$($crate::registry::Function {
             name: $crate::methods::rows::plain(stringify!($name)),
             params: &[$($param),*],
-            gives: { #[allow(unused_imports, reason = "not every row names each kind")] use $crate::registry::Gives::*; $gives },
+            gives: $crate::methods::rows::kind!($gives),
             touches: $crate::methods::rows::touches_of!($touches),
             doc: concat!($($doc, "\n"),*),
             run: $crate::methods::rows::function_of!($touches, $run),
@@ -72,7 +78,11 @@ pub(crate) use functions;
 /// Writes a table of commands, like [`methods`]: name and synopsis, then flags, what words become, the number of arguments,
 /// whether the value comes in an `Outcome` or `Bare`, kind of the result, effects, code.
 macro_rules! commands {
-    ($($(#[doc = $doc:literal])* $name:ident $synopsis:literal: [$($flag:expr),* $(,)?], $words:ident, $arity:expr, $wrap:ident, $gives:expr, $touches:ident, $run:expr;)*) => {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident $synopsis:literal: [$($flag:expr),* $(,)?], $words:ident, $arity:expr, $wrap:ident, $gives:expr,
+            $touches:ident, $run:expr;
+    )*) => {
         &[$($crate::registry::Command {
             name: stringify!($name),
             flags: &[$($flag),*],
@@ -80,7 +90,7 @@ macro_rules! commands {
             arity: $arity,
             outcome: matches!($crate::methods::rows::Wrap::$wrap, $crate::methods::rows::Wrap::Outcome),
             synopsis: $synopsis,
-            gives: { #[allow(unused_imports, reason = "not every row names each kind")] use $crate::registry::Gives::*; $gives },
+            gives: $crate::methods::rows::kind!($gives),
             touches: $crate::registry::Touches::$touches,
             doc: concat!($($doc, "\n"),*),
             run: $run,
@@ -110,6 +120,16 @@ pub(crate) const fn setting(long: &'static str, types: Types) -> Flag {
     Flag { long, short: "", value: Some(types) }
 }
 
+/// A kind of result, written without its path.
+macro_rules! kind {
+    ($gives:expr) => {{
+        #[allow(unused_imports, reason = "a row names one kind")]
+        use $crate::registry::Gives::*;
+        $gives
+    }};
+}
+pub(crate) use kind;
+
 macro_rules! touches_of {
     (Pure) => {
         $crate::registry::Touches::Nothing
@@ -123,10 +143,7 @@ pub(crate) use touches_of;
 macro_rules! run_of {
     (Pure, $run:expr) => {
         |_, recv, args| {
-            let run: fn(
-                shoal_value::Value,
-                $crate::registry::Args,
-            ) -> Result<shoal_value::Value, shoal_value::ErrorValue> = $run;
+            let run: $crate::methods::rows::PureMethod = $run;
             Ok(run(recv, args)?)
         }
     };
@@ -139,7 +156,7 @@ pub(crate) use run_of;
 macro_rules! function_of {
     (Pure, $run:expr) => {
         |_, args| {
-            let run: fn($crate::registry::Args) -> Result<shoal_value::Value, shoal_value::ErrorValue> = $run;
+            let run: $crate::methods::rows::PureFunction = $run;
             Ok(run(args)?)
         }
     };
@@ -149,11 +166,27 @@ macro_rules! function_of {
 }
 pub(crate) use function_of;
 
+/// Code of a method that only computes.
+pub(crate) type PureMethod = fn(Value, Args) -> Result<Value, ErrorValue>;
+
+/// Code of a function that only computes.
+pub(crate) type PureFunction = fn(Args) -> Result<Value, ErrorValue>;
+
 /// A name without the `r#` that a reserved word of Rust needs.
 pub(crate) const fn plain(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,
         _ => name,
+    }
+}
+
+/// What to write instead of an argument that programs expect a method to take.
+pub(crate) const fn surplus_hint(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        b"sum" => "compute on each item first: `.map(f).sum()`",
+        b"min" => "compute on each item first: `.map(f).min()`, or take the first of `.sort_by(f)`",
+        b"max" => "compute on each item first: `.map(f).max()`, or take the last of `.sort_by(f)`",
+        _ => "",
     }
 }
 
@@ -164,7 +197,7 @@ pub(crate) trait Checked {
     /// An int.
     fn int_at(&self, at: usize) -> i64;
     /// A count; `type_error` if it is negative.
-    fn count_at(&self, at: usize) -> Result<usize, shoal_value::ErrorValue>;
+    fn count_at(&self, at: usize) -> Result<usize, ErrorValue>;
     /// Any value.
     fn value_at(&self, at: usize) -> &Value;
     /// A regex.
@@ -180,7 +213,7 @@ impl Checked for Args {
         self.int(at).unwrap_or(0)
     }
 
-    fn count_at(&self, at: usize) -> Result<usize, shoal_value::ErrorValue> {
+    fn count_at(&self, at: usize) -> Result<usize, ErrorValue> {
         Ok(self.count(at)?.unwrap_or(0))
     }
 

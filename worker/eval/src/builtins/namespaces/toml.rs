@@ -79,6 +79,7 @@ fn stringify(value: &Value) -> Result<Value, ErrorValue> {
         let msg = format!("toml.stringify: the top level must be a record, found {}", value.type_name());
         return Err(ErrorValue::arg_error(msg));
     };
+    check_nesting("toml.stringify", value)?;
     let text =
         toml::to_string(&table_of(record, "")?).map_err(|e| ErrorValue::arg_error(format!("toml.stringify: {e}")))?;
     text_value(text)

@@ -11,7 +11,6 @@ use crate::methods::rows::{Checked, functions, need};
 use crate::methods::text::text_value;
 use crate::registry::{Namespace, Types};
 
-
 pub(crate) static YAML: Namespace = Namespace {
     name: "yaml",
     doc: "YAML text to values and back. The order of keys is kept.",
@@ -174,7 +173,10 @@ mod tests {
 
     #[test]
     fn scalars_have_the_types_of_yaml_1_2() {
-        assert_eq!(read("[1, -2, 2.5, true, no, ~, null, 'x', 1_0, .inf]"), "[1, -2, 2.5, true, \"no\", null, null, \"x\", 10, inf]");
+        assert_eq!(
+            read("[1, -2, 2.5, true, no, ~, null, 'x', 1_0, .inf]"),
+            "[1, -2, 2.5, true, \"no\", null, null, \"x\", 10, inf]"
+        );
     }
 
     #[test]
@@ -197,7 +199,11 @@ mod tests {
     fn bad_text_is_refused_with_its_place() {
         for bad in ["a: [1, 2", "a: b: c", "a: 1\n---\nb: 2", "*nowhere"] {
             let error = parse(bad).expect_err(bad);
-            assert_eq!((&*error.code, error.msg.starts_with("invalid YAML")), (code::ARG_ERROR, true), "{bad}: {error}");
+            assert_eq!(
+                (&*error.code, error.msg.starts_with("invalid YAML")),
+                (code::ARG_ERROR, true),
+                "{bad}: {error}"
+            );
         }
     }
 
@@ -217,7 +223,9 @@ mod tests {
     #[test]
     fn what_is_written_reads_back() {
         let source = "{a: 1, b: 1.0, t: \"multi\\nline\", n: null, l: [\"x\", \"yes\", \"1\", \"\", \"a: b\", \"# c\"], r: {k: []}, e: {}}";
-        let value = parse("a: 1\nb: 1.0\nt: \"multi\\nline\"\nn: null\nl: [x, 'yes', '1', '', 'a: b', '# c']\nr: {k: []}\ne: {}");
+        let value = parse(
+            "a: 1\nb: 1.0\nt: \"multi\\nline\"\nn: null\nl: [x, 'yes', '1', '', 'a: b', '# c']\nr: {k: []}\ne: {}",
+        );
         let value = value.expect("valid YAML");
         assert_eq!(inline(&value), source.replace("1.0", "1"));
         let Ok(Value::Str(text)) = stringify(&value) else { panic!("no text") };
