@@ -1,0 +1,79 @@
+//! `shoal session`: list, kill, freeze, thaw.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::args::{Owned, Session};
+use crate::context::{Context, call, items, text};
+use crate::fail::Fail;
+use crate::{out, table};
+
+/// Carries out the action on a running kernel.
+pub(crate) fn run(context: Context, action: Session) -> Result<ExitCode, Fail> {
+    let context = context.running_only();
+    let (method, params) = match &action {
+        Session::List => ("session.list", json!({})),
+        Session::Kill { name, owner, reason } => {
+            ("session.kill", with(json!({"session": name}), [("owner", owner), ("reason", reason)]))
+        }
+        Session::Freeze(Owned { name, owner }) => {
+            ("session.freeze", with(json!({"session": name}), [("owner", owner)]))
+        }
+        Session::Thaw(Owned { name, owner }) => ("session.thaw", with(json!({"session": name}), [("owner", owner)])),
+    };
+    let result = context.block_on(async {
+        let (connection, _) = context.attach().await?;
+        call(&connection, method, params).await
+    })?;
+    let survived = items(&result, "survived").len();
+    if context.json {
+        out::json(&result)?;
+    } else {
+        match action {
+            Session::List => out::line(&listing(&result))?,
+            Session::Kill { .. } => out::line(&receipt(&result))?,
+            Session::Freeze(_) | Session::Thaw(_) => {
+                out::line(&format!("{} is {}", text(&result, "session"), text(&result, "state")))?;
+            }
+        }
+    }
+    Ok(if survived == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn with<const N: usize>(mut params: Value, optional: [(&str, &Option<String>); N]) -> Value {
+    for (name, value) in optional {
+        if let Some(value) = value {
+            params[name] = json!(value);
+        }
+    }
+    params
+}
+
+fn listing(result: &Value) -> String {
+    let rows: Vec<Vec<String>> = items(result, "sessions")
+        .iter()
+        .map(|s| {
+            let cwd = s.get("cwd").map(|c| text(c, "display")).unwrap_or_default();
+            let mut row: Vec<String> =
+                ["owner", "session", "state", "pid", "execs_running", "tasks", "ptys", "processes"]
+                    .map(|m| text(s, m))
+                    .into();
+            row.push(cwd);
+            row
+        })
+        .collect();
+    table::render(&["OWNER", "SESSION", "STATE", "PID", "RUNS", "TASKS", "PTYS", "PROCS", "DIRECTORY"], &rows)
+}
+
+fn receipt(result: &Value) -> String {
+    if result["existed"] == json!(false) {
+        return format!("no session {} of {}; nothing to end", text(result, "session"), text(result, "owner"));
+    }
+    let named = |member: &str| -> String {
+        let list: Vec<String> =
+            items(result, member).iter().map(|p| format!("{} ({})", text(p, "comm"), text(p, "pid"))).collect();
+        if list.is_empty() { "nothing".to_owned() } else { crate::escape::line(&list.join(", ")) }
+    };
+    format!("ended: {}\nsurvived: {}\nafter {} ms", named("ended"), named("survived"), text(result, "duration_ms"))
+}

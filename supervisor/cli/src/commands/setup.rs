@@ -1,0 +1,18 @@
+//! `shoal setup`: the user service, and MCP clients.
+
+mod mcp;
+mod service;
+
+use std::process::ExitCode;
+
+use crate::args::Setup;
+use crate::context::Context;
+use crate::fail::Fail;
+
+/// Carries out the action.
+pub(crate) fn run(context: &Context, action: Setup) -> Result<ExitCode, Fail> {
+    match action {
+        Setup::Service { linger, print } => service::run(linger, print),
+        Setup::Mcp { client, write } => mcp::run(context, client, write),
+    }
+}

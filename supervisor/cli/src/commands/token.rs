@@ -1,0 +1,47 @@
+//! `shoal token`: bearer tokens. The secret is printed once, alone on stdout.
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::args::Token;
+use crate::context::{Context, call, items, text};
+use crate::fail::Fail;
+use crate::{escape, out};
+
+/// Carries out the action.
+pub(crate) fn run(context: &Context, action: Token) -> Result<ExitCode, Fail> {
+    let (method, params) = match &action {
+        Token::Create { principal, profile, cap, ttl } => {
+            let mut params = json!({"principal": principal, "profile": profile, "caps": cap});
+            if let Some(ttl) = ttl {
+                params["ttl_s"] = json!(ttl);
+            }
+            ("token.create", params)
+        }
+        Token::List => ("token.list", json!({})),
+        Token::Revoke { id } => ("token.revoke", json!({"id": id})),
+    };
+    let result = context.block_on(async {
+        let (connection, _) = context.attach().await?;
+        call(&connection, method, params).await
+    })?;
+    match action {
+        _ if context.json => out::json(&result)?,
+        Token::Create { .. } => {
+            out::line(&text(&result, "token"))?;
+            eprintln!("created {} (secret shown once)", text(&result, "id"));
+        }
+        Token::List => listing(&result)?,
+        Token::Revoke { id } => out::line(&format!("revoked {id}"))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listing(result: &Value) -> Result<(), Fail> {
+    for token in items(result, "tokens") {
+        let cells = ["id", "principal", "profile", "state"].map(|member| escape::line(&text(token, member)));
+        out::line(&cells.join("\t"))?;
+    }
+    Ok(())
+}
