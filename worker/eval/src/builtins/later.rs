@@ -18,6 +18,25 @@ pub(super) const COMMANDS: &[Command] = commands! {
     /// shoal> jump a b
     /// ! arg_error
     jump "jump [QUERY]": [], Texts, (0, MANY), Bare, Plain(Types::PATH), Session, |ctx, args| jump(ctx, &args, "jump");
+
+    /// Runs a program on the terminal. Not available in this build.
+    ///
+    /// shoal> interact vi
+    /// ! custom
+    interact "interact CMD...": [], Values, (0, MANY), Bare, Any, Opaque, |_, _| Err(unavailable("interact").into());
+
+    /// Hands a file to the desktop. Not available in this build.
+    ///
+    /// shoal> open f.txt
+    /// ! custom
+    open "open PATH": [], Values, (0, MANY), Bare, Any, Opaque, |_, _| Err(unavailable("open").into());
+
+    /// Shows and locks the tools of a directory. Not available in this build.
+    ///
+    /// shoal> reef
+    /// ! custom
+    reef "reef [add TOOL@VERSION | lock | fetch TOOL | doctor]": [], Values, (0, MANY), Outcome, Any, Opaque,
+        |_, _| Err(unavailable("reef").into());
 };
 
 fn jump(ctx: &mut crate::Ctx<'_>, args: &CommandArgs, name: &str) -> Eval<Done> {
@@ -33,7 +52,7 @@ pub(super) const FUNCTIONS: &[Function] = functions! {
     ///
     /// shoal> open("f.txt")
     /// ! custom
-    open: [rest("args", Types::ANY)], Any, Opaque, |_, _| Err(unavailable("open").into());
+    open: [rest("args", Types::ANY)], Any, Opaque, |_, args| later("open", &args);
 };
 
 /// `http`: requests.

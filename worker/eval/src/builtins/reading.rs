@@ -91,6 +91,7 @@ fn head(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
         if read == 0 {
             break;
         }
+        ctx.alloc(read as u64)?;
         let text = line.strip_suffix(b"\n").unwrap_or(&line);
         lines.push(String::from_utf8_lossy(text.strip_suffix(b"\r").unwrap_or(text)).into_owned());
     }

@@ -1,6 +1,6 @@
 //! Conversions a program asks for by name.
 
-use shoal_value::{DateTime, ErrorValue, Value, convert};
+use shoal_value::{DateTime, Value, convert};
 
 use super::bytes::resident;
 use super::rows::methods;
@@ -78,15 +78,5 @@ pub(super) const METHODS: &[Method] = methods! {
     /// 2026-07-09T00:00:00Z
     parse_datetime: STR, [], Plain(Types::DATETIME), Nothing, |ctx, recv, _| {
         Ok(DateTime::parse(text(&recv)?, &ctx.clock().zone())?.into())
-    };
-
-    /// The source text of a glob or regex.
-    ///
-    /// shoal> glob("*.surely-none").pattern()
-    /// "*.surely-none"
-    pattern: Types::GLOB.or(Types::REGEX), [], Plain(STR), Pure, |recv, _| match recv {
-        Value::Glob(glob) => Ok(Value::Str(glob.pattern().clone())),
-        Value::Regex(re) => Ok(Value::str(re.src())),
-        other => Err(ErrorValue::type_error(format!("`.pattern` does not work on {}", other.type_name()))),
     };
 };

@@ -167,6 +167,15 @@ pub(super) const METHODS: &[Method] = methods! {
     /// shoal> ["a", "b"].join("-")
     /// "a-b"
     join: Types::COLLECTION, [optional("sep", Types::STR)], Plain(Types::STR), Pure, |recv, args| join(recv, args.text(0).map(|t| &**t));
+
+    /// The items a person picks on a terminal. Sessions and scripts have none.
+    ///
+    /// shoal> [1, 2].pick()
+    /// ! arg_error
+    pick: Types::COLLECTION, [optional("prompt", Types::STR), optional("multi", Types::BOOL)], Item, Opaque, |_, _, _| {
+        let error = ErrorValue::arg_error("pick needs a terminal, and there is none here");
+        Err(error.with_hint("choose with a condition: `.find(p)` or `.where(p)`").into())
+    };
 };
 
 /// Place `at` of `len`, negative ones from the end; null outside.
