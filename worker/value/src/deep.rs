@@ -59,13 +59,13 @@ fn deep_values_are_rendered() {
 
 #[test]
 fn deep_values_are_encoded() {
-    on_small_stack(|deep| assert!(!wire::to_wire(deep).is_empty()));
+    on_small_stack(|deep| assert!(!wire::to_wire(deep, usize::MAX).unwrap().is_empty()));
 }
 
 #[test]
 fn deep_values_are_read_back() {
     on_stack(wire::READ_STACK, |deep| {
-        let back = wire::from_wire(&wire::to_wire(deep)).unwrap();
+        let back = wire::from_wire(&wire::to_wire(deep, usize::MAX).unwrap()).unwrap();
         assert!(equal::equal(deep, &back).unwrap());
     });
 }
@@ -89,4 +89,9 @@ fn long_paths_reach_the_bottom() {
     }
     let found = select::select(&value, &"[0]".repeat(MAX_DEPTH), &Blobs::default()).unwrap();
     assert_eq!(inline(&found), "1");
+}
+
+#[test]
+fn values_stay_small() {
+    assert!(size_of::<Value>() <= 32);
 }

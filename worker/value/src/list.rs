@@ -41,10 +41,10 @@ impl List {
 
     /// The items of `self` and then those of `other`. Grows in place if `self` is not shared.
     #[must_use]
-    pub fn concat(mut self, other: &[Value], other_depth: usize) -> Self {
+    pub fn concat(mut self, other: &Self) -> Self {
         let body = Arc::make_mut(&mut self.0);
-        body.items.extend_from_slice(other);
-        body.depth = body.depth.max(other_depth);
+        body.items.extend_from_slice(other.items());
+        body.depth = body.depth.max(other.depth());
         self
     }
 

@@ -217,8 +217,7 @@ fn join_lists(a: Value, b: Value) -> Result<Value, ErrorValue> {
     if a.len() + b.len() > MAX_ITEMS {
         return Err(ErrorValue::too_large("list has more than 50,000,000 items"));
     }
-    let depth = b.depth();
-    Ok(Value::List(a.concat(&b, depth)))
+    Ok(Value::List(a.concat(&b)))
 }
 
 fn joined_table(columns: Vec<crate::Str>, rows: Vec<Record>) -> Result<Value, ErrorValue> {

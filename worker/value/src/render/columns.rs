@@ -1,6 +1,7 @@
 //! Tables drawn as columns.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::inline::inline_within;
 use super::text::{fit, one_line, width};
@@ -27,59 +28,90 @@ pub(super) fn cell(value: &Value, budget: usize) -> String {
     one_line(&text).into_owned()
 }
 
-/// Rows as lines: header, rule, one line per row. Widths come from the rows given.
+/// Rows as lines: header, rule, one line per row. Widths come from the rows given. The work is proportional to the cells
+/// the rows have, not to rows times columns.
 pub(super) struct Drawing<'a> {
-    columns: Vec<(&'a Str, usize)>,
+    columns: Vec<Column<'a>>,
+    place: HashMap<&'a str, usize>,
+}
+
+struct Column<'a> {
+    name: &'a str,
+    start: usize,
+    width: usize,
 }
 
 impl<'a> Drawing<'a> {
     /// Fits the columns to `max_width` display cells. `path` is left out when it only repeats `cwd` and `name`.
     pub(super) fn new(columns: &'a [Str], rows: &[Record], max_width: usize, cwd: Option<&PathValue>) -> Self {
         let redundant = cwd.is_some_and(|cwd| paths_repeat_names(rows, cwd));
-        let columns = columns.iter().filter(|name| !(redundant && &***name == "path"));
-        let columns = columns.map(|name| {
-            let widest = rows.iter().filter_map(|row| row.get(name)).map(|v| width(&table_cell(v))).max().unwrap_or(0);
-            (name, widest.max(width(&fit(&one_line(name), MAX_CELL))))
-        });
-        let mut drawing = Self { columns: columns.collect() };
+        let names = columns.iter().map(|name| &**name).filter(|name| !(redundant && *name == "path"));
+        let columns: Vec<_> =
+            names.map(|name| Column { name, start: 0, width: width(&fit(&one_line(name), MAX_CELL)) }).collect();
+        let place = columns.iter().enumerate().map(|(at, column)| (column.name, at)).collect();
+        let mut drawing = Self { columns, place };
+        for (name, value) in rows.iter().flat_map(Record::iter) {
+            if let Some(at) = drawing.place.get(&**name) {
+                let column = &mut drawing.columns[*at];
+                column.width = column.width.max(width(&table_cell(value)));
+            }
+        }
         drawing.shrink(max_width);
+        drawing.set_starts();
         drawing
     }
 
     /// The widest column gives way until the lines fit.
     fn shrink(&mut self, max_width: usize) {
         let gaps = 2 * self.columns.len().saturating_sub(1);
-        let mut total = gaps + self.columns.iter().map(|(_, w)| w).sum::<usize>();
+        let least: usize = self.columns.iter().map(|column| column.width.min(MIN_COLUMN)).sum();
+        if gaps + least > max_width {
+            self.columns.iter_mut().for_each(|column| column.width = column.width.min(MIN_COLUMN));
+            return;
+        }
+        let mut total = gaps + self.columns.iter().map(|column| column.width).sum::<usize>();
         while total > max_width {
-            let Some(widest) = self.columns.iter_mut().max_by_key(|(_, w)| *w).filter(|(_, w)| *w > MIN_COLUMN) else {
-                return;
-            };
-            widest.1 -= 1;
+            let widest = self.columns.iter_mut().max_by_key(|column| column.width);
+            let Some(widest) = widest.filter(|column| column.width > MIN_COLUMN) else { return };
+            widest.width -= 1;
             total -= 1;
         }
     }
 
+    fn set_starts(&mut self) {
+        let mut start = 0;
+        for column in &mut self.columns {
+            column.start = start;
+            start += column.width + 2;
+        }
+    }
+
     pub(super) fn header(&self) -> String {
-        self.line(self.columns.iter().map(|(name, _)| one_line(name).into_owned()))
+        self.line(self.columns.iter().map(|column| (column, one_line(column.name).into_owned())))
     }
 
     pub(super) fn rule(&self) -> String {
-        self.line(self.columns.iter().map(|(_, width)| "─".repeat(*width)))
+        self.line(self.columns.iter().map(|column| (column, "─".repeat(column.width))))
     }
 
     pub(super) fn row(&self, row: &Record) -> String {
-        self.line(self.columns.iter().map(|(name, _)| row.get(name).map(table_cell).unwrap_or_default()))
+        let mut places: Vec<(usize, &Value)> =
+            row.iter().filter_map(|(name, value)| Some((*self.place.get(&**name)?, value))).collect();
+        places.sort_unstable_by_key(|(at, _)| *at);
+        self.line(places.into_iter().map(|(at, value)| (&self.columns[at], table_cell(value))))
     }
 
-    fn line(&self, cells: impl Iterator<Item = String>) -> String {
-        let mut line = String::new();
-        for (at, (text, (_, column))) in cells.zip(&self.columns).enumerate() {
-            if at > 0 {
-                line.push_str("  ");
-            }
-            let text = fit(&text, *column);
+    /// Cells in the order of their columns; empty ones are only passed over.
+    fn line<'c>(&self, cells: impl Iterator<Item = (&'c Column<'a>, String)>) -> String
+    where
+        'a: 'c,
+    {
+        let (mut line, mut end) = (String::new(), 0);
+        for (column, text) in cells.filter(|(_, text)| !text.is_empty()) {
+            let text = fit(&text, column.width);
+            line.extend(std::iter::repeat_n(' ', column.start.saturating_sub(end)));
             line.push_str(&text);
-            line.extend(std::iter::repeat_n(' ', column.saturating_sub(width(&text))));
+            end = column.start + width(&text);
         }
         line.truncate(line.trim_end_matches(' ').len());
         line

@@ -145,6 +145,16 @@ fn long_tables_are_cut_between_rows() {
     assert_eq!(bounded.lines().nth(3), Some("1      a cell"));
 }
 
+/// Twenty thousand rows without a column in common: drawing costs the cells there are, not rows times columns, or this
+/// would not end in reasonable time.
+#[test]
+fn sparse_tables_cost_their_cells() {
+    let rows = (0..20_000i64).map(|n| Record::leaves([("a".to_owned(), n.into()), (format!("c{n}"), n.into())]));
+    let table = Value::from(Table::new(rows.collect()).unwrap());
+    let bounded = block_within(&table, &Style::default(), None);
+    assert!(bounded.ends_with("…(20002 more lines, fetch via ref)"), "{}", &bounded[bounded.len() - 60..]);
+}
+
 #[test]
 fn a_long_first_line_is_cut() {
     let bounded = block_within(&"é".repeat(40_000).into(), &Style::default(), None);

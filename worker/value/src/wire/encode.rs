@@ -11,13 +11,13 @@ use super::elide::stored_ref;
 use crate::json::sink::{Full, Sink, Text};
 use crate::{Bytes, ErrorValue, Outcome, Record, Span, Str, Table, Value};
 
-/// The full wire form of a value as JSON text. Stored bytes are a reference to the content store; everything else is
+/// The full wire form of a value as JSON text, if it has at most `limit` bytes: a table with many columns that few rows
+/// have is far larger as columns than in memory. Stored bytes are a reference to the content store; everything else is
 /// complete.
-pub fn to_wire(value: &Value) -> String {
-    let mut sink = Text::within(usize::MAX);
-    // A sink without a limit does not fill up.
-    drop(write(value, Extent::Full, &mut sink));
-    sink.text
+pub fn to_wire(value: &Value, limit: usize) -> Option<String> {
+    let mut sink = Text::within(limit);
+    write(value, Extent::Full, &mut sink).ok()?;
+    Some(sink.text)
 }
 
 /// How much of command output the envelopes of outcomes and errors carry.

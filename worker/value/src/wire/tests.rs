@@ -11,8 +11,13 @@ use crate::outcome::{Capture, OutcomeBody};
 use crate::testing::{any_value, program, ran, stored, v};
 use crate::{Bytes, Outcome, PathValue, Range, Table, TimeOfDay, Value, convert};
 
+/// The full form, without a limit.
+fn whole(value: &Value) -> String {
+    to_wire(value, usize::MAX).unwrap()
+}
+
 fn full(value: &Value) -> Json {
-    serde_json::from_str(&to_wire(value)).unwrap()
+    serde_json::from_str(&whole(value)).unwrap()
 }
 
 fn answer(value: &Value, path: Option<&str>, spec: ElideSpec) -> Json {
@@ -50,15 +55,15 @@ fn tagged_forms() {
         assert_eq!(full(&value), expected);
         assert_eq!(plain(&value), expected);
     }
-    assert_eq!(to_wire(&Value::Float(1.0)), r#"{"$":"float","v":1.0}"#);
+    assert_eq!(whole(&Value::Float(1.0)), r#"{"$":"float","v":1.0}"#);
 }
 
 #[test]
 fn members_keep_their_order() {
     let record = v(r#"{"b":1,"a":[1]}"#);
     let text = r#"{"$":"record","v":{"b":{"$":"int","v":1},"a":{"$":"list","v":[{"$":"int","v":1}]}}}"#;
-    assert_eq!(to_wire(&record), text);
-    assert_eq!(to_wire(&from_wire(text).unwrap()), text);
+    assert_eq!(whole(&record), text);
+    assert_eq!(whole(&from_wire(text).unwrap()), text);
 }
 
 #[test]
@@ -95,7 +100,7 @@ fn equal_to_the_budget_stays_inline() {
     let spec = ElideSpec { max_items: Some(20), ..ElideSpec::default() };
     assert_eq!(answer(&numbers(21), None, spec)["$"], "list");
     assert_eq!(answer(&numbers(22), None, spec)["$"], "ref");
-    let exact = to_wire(&Value::str("abc")).len() as u64;
+    let exact = whole(&Value::str("abc")).len() as u64;
     let within = |max| answer(&Value::str("abc"), None, ElideSpec { max_bytes: Some(max), ..ElideSpec::default() });
     assert_eq!((&within(exact)["$"], &within(exact - 1)["$"]), (&json!("str"), &json!("ref")));
     assert_eq!(plain(&Bytes::from(vec![0; 4_096]).into())["$"], "bytes");
@@ -238,8 +243,16 @@ fn unknown_tags_are_kept_as_records() {
 }
 
 #[test]
+fn sparse_tables_do_not_grow_beyond_the_limit() {
+    let rows = (0..5_000).map(|n| crate::Record::leaves([(format!("c{n}"), n.into())])).collect();
+    let table = Value::from(Table::new(rows).unwrap());
+    assert_eq!(to_wire(&table, 1 << 20), None);
+    assert_eq!(plain(&table)["of"], "table");
+}
+
+#[test]
 fn outcomes_are_read_back() {
-    let again = |value: &Value| from_wire(&to_wire(value)).unwrap();
+    let again = |value: &Value| from_wire(&whole(value)).unwrap();
     let value = Value::from(ran(3, "text\n", "warn"));
     assert_eq!(full(&again(&value)), full(&value));
     let task = from_wire(r#"{"$":"task","id":2,"done":true}"#).unwrap();
@@ -249,10 +262,10 @@ fn outcomes_are_read_back() {
 proptest! {
     #[test]
     fn the_full_form_is_read_back_equal(value in any_value()) {
-        let text = to_wire(&value);
+        let text = whole(&value);
         let back = from_wire(&text).unwrap();
         prop_assert!(equal(&value, &back).unwrap());
-        prop_assert_eq!(to_wire(&back), text);
+        prop_assert_eq!(whole(&back), text);
     }
 
     #[test]
@@ -270,7 +283,7 @@ proptest! {
 
     #[test]
     fn counting_agrees_with_encoding(value in any_value()) {
-        let text = to_wire(&value);
+        let text = whole(&value);
         let exact = Budgets { max_bytes: text.len() as u64, max_bytes_raw: 1 << 20, ..Budgets::DEFAULT };
         let origin = Origin { reference: &Ref::Out(1), path: None, slice: None };
         if text.len() as u64 <= HARD_CAP && !matches!(value, Value::Bytes(Bytes::Stored(_))) {
