@@ -101,6 +101,22 @@ fn bincode_has_one_place() {
 }
 
 #[test]
+fn every_edge_has_fuzz_targets() {
+    let listed = shoal_tidy::read("tests/fuzz/src/edges.rs");
+    for (path, text) in rust_files() {
+        if !path.starts_with("ipc/proto/src") || path.ends_with("message.rs") {
+            continue;
+        }
+        let module = path.file_stem().and_then(|s| s.to_str()).unwrap_or("");
+        for line in text.lines().filter(|l| l.trim_end().ends_with('{') && l.contains(" = \"")) {
+            let Some(message) = line.split_whitespace().next() else { continue };
+            let target = format!("{module}::{message};");
+            assert!(listed.contains(&target), "tests/fuzz/src/edges.rs has no target for {target}");
+        }
+    }
+}
+
+#[test]
 fn files_stay_readable() {
     for (path, text) in rust_files() {
         let lines = text.lines().count();

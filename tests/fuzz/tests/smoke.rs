@@ -1,0 +1,55 @@
+//! Every target on its seeds and on some thousand mutations of them. `SHOAL_FUZZ_SEED` repeats a run.
+#![forbid(unsafe_code)]
+
+use shoal_fuzz::{Random, Target, targets};
+
+/// Mutations per target: seconds, not minutes.
+const ROUNDS: usize = 4_000;
+
+fn run(target: Target) {
+    let given = std::env::var("SHOAL_FUZZ_SEED").ok().and_then(|s| s.parse().ok());
+    let seed = given.unwrap_or_else(|| u64::from(std::process::id()) * 7919);
+    println_seed(target.name, seed);
+    let mut random = Random::new(seed);
+    for seed in target.seeds {
+        (target.run)(seed);
+    }
+    for _ in 0..ROUNDS {
+        let mut bytes = random.mutate(target.seeds[random.clone().below(target.seeds.len())]);
+        if random.below(3) == 0 {
+            bytes = random.mutate(&bytes);
+        }
+        (target.run)(&bytes);
+    }
+}
+
+fn println_seed(name: &str, seed: u64) {
+    eprintln!("{name}: SHOAL_FUZZ_SEED={seed}");
+}
+
+#[test]
+fn edges() {
+    targets()
+        .into_iter()
+        .filter(|t| t.name.contains("_to_") || t.name == "edge_header" || t.name == "sections")
+        .for_each(run);
+}
+
+#[test]
+fn public_socket() {
+    targets().into_iter().filter(|t| t.name.starts_with("wire_") || t.name.starts_with("leash_")).for_each(run);
+}
+
+#[test]
+fn language() {
+    targets().into_iter().filter(|t| t.name.starts_with("syntax_") || t.name.starts_with("value_")).for_each(run);
+}
+
+#[test]
+fn names_are_unique_and_every_target_has_seeds() {
+    let all = targets();
+    for target in &all {
+        assert!(!target.seeds.is_empty(), "{}", target.name);
+        assert_eq!(all.iter().filter(|t| t.name == target.name).count(), 1, "{}", target.name);
+    }
+}
