@@ -163,6 +163,8 @@ pub struct RoleExit {
     pub role: SessionRole,
     /// How it ended.
     pub status: ExitStatus,
+    /// When it is started again; `None`: not by itself, because it is the launcher, or because it died too often.
+    pub restart_in_ms: Option<u32>,
 }
 
 /// A role was started again, with a fresh end in the message.

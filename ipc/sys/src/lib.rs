@@ -22,6 +22,7 @@ pub mod rlimit;
 pub mod signal;
 pub mod socket;
 pub mod spawn;
+pub mod user;
 
 #[cfg(target_os = "linux")]
 pub mod caps;

@@ -21,6 +21,8 @@ pub struct Process {
     pub threads: u32,
     /// Its resident memory in bytes.
     pub rss: u64,
+    /// When it was started, in clock ticks since boot: with the pid it names one process.
+    pub start: u64,
 }
 
 /// A process by number; `None` when there is none.
@@ -50,7 +52,8 @@ pub fn tree(root: i32) -> io::Result<Vec<Process>> {
     Ok(below(root, processes()?))
 }
 
-fn below(root: i32, mut rest: Vec<Process>) -> Vec<Process> {
+/// The part of `rest` that is `root` or below it, parents before their children.
+pub fn below(root: i32, mut rest: Vec<Process>) -> Vec<Process> {
     let mut found = Vec::new();
     let (first, others): (Vec<_>, Vec<_>) = rest.drain(..).partition(|p| p.pid == root);
     found.extend(first);
@@ -63,6 +66,18 @@ fn below(root: i32, mut rest: Vec<Process>) -> Vec<Process> {
         at += 1;
     }
     found
+}
+
+/// The pid that a process has in the innermost pid namespace it is in; `None` when there is no such process.
+pub fn inner_pid(pid: i32) -> io::Result<Option<i32>> {
+    match std::fs::read_to_string(format!("/proc/{pid}/status")) {
+        Ok(text) => {
+            let pids = text.lines().find_map(|line| line.strip_prefix("NSpid:"));
+            Ok(pids.and_then(|pids| pids.split_ascii_whitespace().last()?.parse().ok()))
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+        Err(e) => Err(e),
+    }
 }
 
 /// How many threads this process has.
@@ -91,6 +106,7 @@ fn parse(line: &[u8]) -> Option<Process> {
         state: field(3)?.chars().next()?,
         threads: field(20)?.parse().ok()?,
         rss: pages * page_size(),
+        start: field(22)?.parse().ok()?,
     })
 }
 
@@ -109,6 +125,9 @@ mod tests {
         assert!(own.rss > 0 && own.threads >= 1);
         assert_eq!(own_threads().unwrap(), own.threads);
         assert_eq!(process(i32::MAX).unwrap(), None);
+        assert_eq!(inner_pid(own.pid).unwrap(), Some(own.pid));
+        assert_eq!(inner_pid(i32::MAX).unwrap(), None);
+        assert!(own.start > 0);
     }
 
     #[test]
@@ -131,6 +150,7 @@ mod tests {
             state: 'S',
             threads: 1,
             rss: 0,
+            start: 0,
         };
         let all = vec![one(4, 3), one(2, 1), one(3, 2), one(9, 1), one(1, 0)];
         let pids: Vec<i32> = below(2, all).iter().map(|p| p.pid).collect();

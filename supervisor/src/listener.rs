@@ -1,0 +1,254 @@
+//! The public socket: bound under a lock, or taken from the service manager.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, statat};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::fault::{StartError, because, errno};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 4096;
+/// First descriptor of a service manager, and the name it gives ours.
+const ACTIVATED_FD: i32 = 3;
+const ACTIVATED_NAME: &str = "shoal";
+
+/// The listening socket of this kernel.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    /// The socket; the broker accepts on a copy.
+    pub(crate) fd: OwnedFd,
+    /// Where it listens.
+    pub(crate) path: PathBuf,
+    /// Device and inode of the socket file, when this kernel made it.
+    made: Option<(u64, u64)>,
+}
+
+impl Listener {
+    /// Takes the socket of a service manager, if this process was started for one.
+    pub(crate) fn activated() -> Result<Option<Self>, StartError> {
+        let names = sd_notify::listen_fds_with_names().map_err(because("cannot read LISTEN_FDS"))?;
+        let names: Vec<(i32, String)> = names.collect();
+        match names.as_slice() {
+            [] => Ok(None),
+            [(ACTIVATED_FD, name)] if name == ACTIVATED_NAME || name == "unknown" => {
+                let fd =
+                    shoal_sys::fd::inherited(ACTIVATED_FD).map_err(because("cannot take the activation socket"))?;
+                Self::adopt(fd).map(Some)
+            }
+            other => Err(StartError::Failed(format!(
+                "the service manager handed over {} sockets, expected one named {ACTIVATED_NAME:?}",
+                other.len()
+            ))),
+        }
+    }
+
+    fn adopt(fd: OwnedFd) -> Result<Self, StartError> {
+        if !shoal_sys::fd::is_listening_unix(fd.as_fd()) {
+            return Err(StartError::Failed("the activation socket is not a listening UNIX stream socket".to_owned()));
+        }
+        let address = rustix::net::getsockname(&fd).map_err(errno("cannot name the activation socket"))?;
+        let address = SocketAddrUnix::try_from(address).map_err(errno("cannot name the activation socket"))?;
+        let path = address.path_bytes().ok_or_else(|| {
+            StartError::Failed("the activation socket has no path; give it one with ListenStream=".to_owned())
+        })?;
+        let path = PathBuf::from(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path));
+        Self::finish(fd, path, None)
+    }
+
+    /// Binds `path`: the directory is made 0700, a lock beside the socket keeps others out meanwhile, a dead socket of
+    /// ours is replaced, and anything else that is there is left alone.
+    pub(crate) fn bind(path: PathBuf) -> Result<Self, StartError> {
+        let at = path.display();
+        if let Some(dir) = path.parent() {
+            let mut builder = std::fs::DirBuilder::new();
+            builder
+                .recursive(true)
+                .mode(0o700)
+                .create(dir)
+                .map_err(because(format!("cannot make {}", dir.display())))?;
+        }
+        let _lock = lock_beside(&path)?;
+        remove_dead(&path)?;
+        let address = SocketAddrUnix::new(&path).map_err(errno(format!("{at} is no socket path")))?;
+        let flags = SocketFlags::CLOEXEC;
+        let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+            .map_err(errno("cannot make a socket"))?;
+        let mask = shoal_sys::process::umask(0o177);
+        let bound = rustix::net::bind(&fd, &address);
+        shoal_sys::process::umask(mask);
+        bound.map_err(errno(format!("cannot bind {at}")))?;
+        rustix::net::listen(&fd, BACKLOG).map_err(errno(format!("cannot listen on {at}")))?;
+        let stat = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).map_err(errno(format!("cannot look at {at}")))?;
+        let mode = stat.st_mode & 0o7777;
+        if mode != 0o600 {
+            return Err(StartError::Failed(format!(
+                "{at} got mode {mode:04o} instead of 0600; use another file system"
+            )));
+        }
+        Self::finish(fd, path, Some((stat.st_dev, stat.st_ino)))
+    }
+
+    fn finish(fd: OwnedFd, path: PathBuf, made: Option<(u64, u64)>) -> Result<Self, StartError> {
+        shoal_sys::fd::set_nonblocking(&fd, true).map_err(because("cannot set up the listener"))?;
+        shoal_sys::socket::refuse_descriptors(&fd);
+        Ok(Self { fd, path, made })
+    }
+
+    /// Removes the socket file if it is still the one this kernel made.
+    pub(crate) fn unlink(&self) -> io::Result<()> {
+        let there = statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| (stat.st_dev, stat.st_ino));
+        if self.made.is_some() && there == self.made { Ok(rustix::fs::unlink(&self.path)?) } else { Ok(()) }
+    }
+}
+
+/// Takes the lock file beside the socket; it is held until the socket listens.
+fn lock_beside(path: &Path) -> Result<OwnedFd, StartError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let at = name.display();
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::open(&name, flags, Mode::RUSR | Mode::WUSR).map_err(errno(format!("cannot open {at}")))?;
+    if !shoal_sys::lock::try_exclusive(&file).map_err(because(format!("cannot lock {at}")))? {
+        return Err(StartError::Failed(format!("another kernel is starting on {}; connect to it", path.display())));
+    }
+    Ok(file)
+}
+
+/// Removes a socket file of ours that nobody listens on; refuses everything else that is in the way.
+fn remove_dead(path: &Path) -> Result<(), StartError> {
+    let at = path.display();
+    let stat = match statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => stat,
+        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(e) => return Err(errno(format!("cannot look at {at}"))(e)),
+    };
+    let what = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Socket => None,
+        FileType::Symlink => Some("a symbolic link"),
+        FileType::Directory => Some("a directory"),
+        FileType::RegularFile
+        | FileType::Fifo
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Some("a file"),
+    };
+    if let Some(what) = what {
+        return Err(StartError::Failed(format!(
+            "{at} is {what}, not a socket; remove it or name another with --socket"
+        )));
+    }
+    if stat.st_uid != shoal_sys::process::uid() {
+        let uid = stat.st_uid;
+        return Err(StartError::Failed(format!("{at} belongs to user {uid}; name another socket with --socket")));
+    }
+    match connect(path) {
+        Err(rustix::io::Errno::CONNREFUSED) => {
+            rustix::fs::unlink(path).map_err(errno(format!("cannot remove the dead socket {at}")))
+        }
+        Ok(()) => {
+            Err(StartError::Failed(format!("a kernel listens on {at}; stop it or name another socket with --socket")))
+        }
+        Err(e) => Err(StartError::Failed(format!("something is at {at} ({e}); name another socket with --socket"))),
+    }
+}
+
+fn connect(path: &Path) -> rustix::io::Result<()> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let probe = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&probe, &SocketAddrUnix::new(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    struct Dir(PathBuf);
+
+    impl Dir {
+        fn new(name: &str) -> Self {
+            Self(std::env::temp_dir().join(format!("shoal-listen-{name}-{}", std::process::id())))
+        }
+
+        fn socket(&self) -> PathBuf {
+            self.0.join("shoal/s.sock")
+        }
+    }
+
+    impl Drop for Dir {
+        fn drop(&mut self) {
+            let _gone = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn refusal(path: PathBuf) -> String {
+        let text = Listener::bind(path).unwrap_err().to_string();
+        assert!(!text.contains('\n'));
+        text
+    }
+
+    #[test]
+    fn modes_and_removal() {
+        let dir = Dir::new("modes");
+        let listener = Listener::bind(dir.socket()).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(mode(&dir.socket()), 0o600);
+        assert_eq!(mode(dir.socket().parent().unwrap()), 0o700);
+        listener.unlink().unwrap();
+        assert!(!dir.socket().exists());
+    }
+
+    #[test]
+    fn a_live_listener_is_refused_and_a_dead_one_replaced() {
+        let dir = Dir::new("live");
+        let first = Listener::bind(dir.socket()).unwrap();
+        assert!(refusal(dir.socket()).contains("a kernel listens on"));
+        drop(first.fd.try_clone().unwrap());
+        drop(first);
+        let second = Listener::bind(dir.socket()).unwrap();
+        std::os::unix::net::UnixStream::connect(dir.socket()).unwrap();
+        drop(second);
+    }
+
+    #[test]
+    fn what_is_not_ours_stays() {
+        let dir = Dir::new("foreign");
+        std::fs::create_dir_all(dir.socket().parent().unwrap()).unwrap();
+        std::fs::write(dir.socket(), "x").unwrap();
+        assert!(refusal(dir.socket()).contains("is a file, not a socket"));
+        std::fs::remove_file(dir.socket()).unwrap();
+        std::fs::create_dir(dir.socket()).unwrap();
+        assert!(refusal(dir.socket()).contains("is a directory, not a socket"));
+        std::fs::remove_dir(dir.socket()).unwrap();
+        std::os::unix::fs::symlink("/nowhere", dir.socket()).unwrap();
+        assert!(refusal(dir.socket()).contains("is a symbolic link"));
+    }
+
+    #[test]
+    fn a_replaced_socket_is_not_removed() {
+        let dir = Dir::new("replaced");
+        let listener = Listener::bind(dir.socket()).unwrap();
+        std::fs::remove_file(dir.socket()).unwrap();
+        let _other = std::os::unix::net::UnixListener::bind(dir.socket()).unwrap();
+        listener.unlink().unwrap();
+        assert!(dir.socket().exists());
+    }
+
+    #[test]
+    fn an_adopted_listener_keeps_its_file() {
+        let dir = Dir::new("adopted");
+        std::fs::create_dir_all(dir.socket().parent().unwrap()).unwrap();
+        let std = std::os::unix::net::UnixListener::bind(dir.socket()).unwrap();
+        let adopted = Listener::adopt(std.into()).unwrap();
+        assert_eq!(adopted.path, dir.socket());
+        adopted.unlink().unwrap();
+        assert!(dir.socket().exists());
+        let (a, _b) = shoal_sys::socket::pair(shoal_sys::socket::Carrier::Stream).unwrap();
+        assert!(Listener::adopt(a).unwrap_err().to_string().contains("not a listening"));
+    }
+}

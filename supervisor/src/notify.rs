@@ -1,0 +1,39 @@
+//! Saying that the kernel is ready, in the ways that are listened to. Nobody but the supervisor does.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use sd_notify::NotifyState;
+
+use crate::log;
+
+/// Says it on standard error, on standard output (an autostarting client waits there) and to the service manager.
+pub(crate) fn ready(socket: &Path) {
+    log::line(&format!("ready {}", socket.display()));
+    // A client that stopped waiting closed its pipe.
+    let mut out = std::io::stdout().lock();
+    let _unread = writeln!(out, "ready {}", socket.display()).and_then(|()| out.flush());
+    tell(&[NotifyState::Ready, NotifyState::Status("serving")]);
+}
+
+/// Tells the service manager that the kernel drains.
+pub(crate) fn stopping() {
+    tell(&[NotifyState::Stopping]);
+}
+
+/// Tells the service manager that the kernel lives.
+pub(crate) fn alive() {
+    tell(&[NotifyState::Watchdog]);
+}
+
+/// How often the service manager wants to hear that, halved; `None` when it does not.
+pub(crate) fn watchdog() -> Option<Duration> {
+    sd_notify::watchdog_enabled().map(|period| period / 2).filter(|period| !period.is_zero())
+}
+
+fn tell(states: &[NotifyState<'_>]) {
+    if let Err(e) = sd_notify::notify(states) {
+        log::detail(&format!("cannot reach the service manager: {e}"));
+    }
+}

@@ -1,0 +1,150 @@
+//! From nothing to a kernel that has a broker to start, and back.
+//!
+//! The order is fixed: descriptors of the service manager, the state directory's lock, the listener, the roles'
+//! executables, the policy, the host's isolation. The broker is started by the loop; ready is said when it serves and a
+//! trial session was made.
+
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use shoal_sys::rlimit::{Limit, raise_to_hard, set_limits};
+use shoal_sys::signal::SignalFd;
+
+use crate::fault::{StartError, because};
+use crate::kernel::{Host, Kernel, clock, wall_ns};
+use crate::lifecycle::Life;
+use crate::listener::Listener;
+use crate::options::{Options, Vars};
+use crate::place::{Directory, Places};
+use crate::policy::{Files, Run};
+use crate::roles::Roles;
+use crate::state::StateDir;
+use crate::{log, notify};
+
+/// Brings the kernel up to the point where its loop runs.
+pub(crate) fn start(options: Options, vars: Vars) -> Result<Kernel, StartError> {
+    let start_dir = std::env::current_dir().map_err(because("cannot name the current directory"))?;
+    restrict_self()?;
+    let signals = SignalFd::new(&[libc::SIGCHLD, libc::SIGHUP, libc::SIGTERM, libc::SIGINT])
+        .map_err(because("cannot take signals"))?;
+    let activated = Listener::activated()?;
+    let look = |path: &Path| {
+        let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_dir)?;
+        Some(Directory { uid: meta.uid(), mode: meta.mode() & 0o7777 })
+    };
+    let euid = shoal_sys::process::uid();
+    let home = vars.path("HOME").or_else(|| shoal_sys::user::home(euid));
+    let places = Places { vars: &vars, home: home.clone(), euid, look: &look };
+    let failed = |e: crate::place::PlaceError| StartError::Failed(e.to_string());
+    let state = if options.ephemeral {
+        StateDir::ephemeral(&vars.path("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")))?
+    } else {
+        StateDir::open(&places.state(&options).map_err(failed)?)?
+    };
+    let files = Files::new(&options, places.config(&options), home);
+    let listener = match activated {
+        Some(listener) => listener,
+        None => {
+            let path = places.socket(&options).map_err(failed)?;
+            state.announce(&path)?;
+            Listener::bind(path)?
+        }
+    };
+    state.announce(&listener.path)?;
+    prepare(options, vars, state, listener, files, start_dir, signals)
+}
+
+fn prepare(
+    options: Options,
+    vars: Vars,
+    state: StateDir,
+    listener: Listener,
+    files: Files,
+    start_dir: PathBuf,
+    signals: SignalFd,
+) -> Result<Kernel, StartError> {
+    let executable = std::env::current_exe().map_err(because("cannot find my own executable"))?;
+    let roles = Roles::find(&executable)?;
+    let now = clock();
+    let compiled = Run::start(&files, &roles, now).and_then(|run| run.wait(&options));
+    let policy = match compiled {
+        Ok(policy) => policy,
+        Err(why) => {
+            if let Err(e) = listener.unlink() {
+                log::line(&format!("cannot remove the socket: {e}"));
+            }
+            return Err(StartError::Failed(why));
+        }
+    };
+    let watchdog = notify::watchdog().map(|period| (period, now + period));
+    Ok(Kernel {
+        options,
+        vars,
+        state,
+        listener,
+        roles,
+        host: probe(),
+        files,
+        policy,
+        policy_generation: 1,
+        compiler: None,
+        reload_again: false,
+        life: Life::new(now),
+        broker: None,
+        broker_starts: 0,
+        sessions: std::collections::BTreeMap::new(),
+        next_session: 1,
+        start_dir: start_dir.to_string_lossy().into_owned(),
+        started_ns: wall_ns(),
+        published: false,
+        drain: None,
+        watchdog,
+        signals,
+    })
+}
+
+/// Nothing confines sessions yet, and nothing is claimed.
+fn probe() -> Host {
+    Host { level: "L0", ..Host::default() }
+}
+
+/// What holds for this process and what is inherited from it.
+fn restrict_self() -> Result<(), StartError> {
+    shoal_sys::signal::ignore_pipe();
+    shoal_sys::prctl::set_name("shoal-kernel").map_err(because("cannot name the process"))?;
+    // Sockets that are on their way count against this limit too.
+    raise_to_hard(Limit::OpenFiles).map_err(because("cannot raise the limit of open files"))?;
+    set_limits(Limit::Core, 0, 0).map_err(because("cannot turn core files off"))?;
+    #[cfg(target_os = "linux")]
+    {
+        shoal_sys::prctl::set_subreaper().map_err(because("cannot adopt orphans"))?;
+        shoal_sys::prctl::set_no_new_privs().map_err(because("cannot give up new privileges"))?;
+        shoal_sys::prctl::set_dumpable(false).map_err(because("cannot hide from programs of the same user"))?;
+    }
+    Ok(())
+}
+
+/// Removes what a kernel leaves behind when it ends in order.
+pub(crate) fn stop(kernel: Kernel) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    if let Err(e) = kernel.listener.unlink() {
+        log::line(&format!("cannot remove {}: {e}", kernel.listener.path.display()));
+        code = ExitCode::FAILURE;
+    }
+    let path = kernel.state.path.clone();
+    if let Err(e) = kernel.state.close() {
+        log::line(&format!("cannot clear {}: {e}", path.display()));
+        code = ExitCode::FAILURE;
+    }
+    log::line("stopped");
+    code
+}
+
+/// One line on standard output, for a starter that lost the race.
+pub(crate) fn print_line(path: &Path) {
+    let mut out = std::io::stdout().lock();
+    // A starter that is gone does not need it.
+    let _unread = writeln!(out, "{}", path.display()).and_then(|()| out.flush());
+}
