@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub use files::{At, Dir, Entry, FileError, FileErrorKind, FileKind, Files, Meta, WriteMode};
 pub use process::{
-    Chain, Exit, Finished, Input, Output, Processes, Program, Stage, StageEnd, StartError, StartErrorKind,
+    Chain, Exit, Finished, Input, Output, Processes, Program, RunError, Stage, StageEnd, StartError, StartErrorKind,
 };
 pub use session::{Journal, JournalQuery, JournalRow, Plans, Resources, Store, StoredPlan, UndoReport, WatchStart};
 use shoal_value::{Bytes, ErrorValue, Record, Str, Value, error::Span};
@@ -160,6 +160,8 @@ impl Sink for Silent {
 /// What one run is given besides the host.
 #[derive(Clone)]
 pub struct Run {
+    /// The host's number of the request; tasks it starts keep it. 0 in hosts that have one request.
+    pub id: u64,
     /// Set to end the run.
     pub cancel: CancelToken,
     /// Budget.

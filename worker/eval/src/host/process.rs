@@ -38,6 +38,8 @@ pub struct Program {
 
 /// A launch request.
 pub struct Chain<'a> {
+    /// The request it belongs to, by the host's number ([`super::Run::id`]).
+    pub run: u64,
     /// Task on whose behalf it runs; 0 for the request itself.
     pub task: u64,
     /// Working directory of every stage.

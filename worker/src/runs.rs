@@ -1,0 +1,137 @@
+//! The executions of this worker, by the broker's numbers: their tokens, logs and pauses.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use shoal_eval::cancel::CancelToken;
+use shoal_eval::host::Meter;
+use shoal_proto::launcher_worker::RunId;
+
+use crate::clock;
+use crate::output::OutputLog;
+
+/// Progress is told at most ten times a second.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// One execution while it runs, and its log after that.
+#[derive(Debug)]
+pub(crate) struct RunState {
+    /// Set to end it.
+    pub(crate) cancel: CancelToken,
+    /// What its programs print.
+    pub(crate) log: Arc<OutputLog>,
+    /// Holds its evaluation.
+    pub(crate) pause: Pause,
+    told: Mutex<Option<Instant>>,
+}
+
+impl RunState {
+    /// A run that nobody paused or cancelled.
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            cancel: CancelToken::new(),
+            log: Arc::default(),
+            pause: Pause::default(),
+            told: Mutex::default(),
+        })
+    }
+}
+
+/// A gate that evaluation passes at its safepoints.
+#[derive(Debug, Default)]
+pub(crate) struct Pause {
+    paused: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Pause {
+    /// Closes or opens the gate.
+    pub(crate) fn set(&self, paused: bool) {
+        *self.lock() = paused;
+        self.changed.notify_all();
+    }
+
+    /// Waits while the gate is closed; a cancelled run passes.
+    fn pass(&self, cancel: &CancelToken) {
+        let mut paused = self.lock();
+        while *paused && !cancel.is_set() {
+            // The token has no way to this condition, so it is looked at now and then.
+            let waited = self.changed.wait_timeout(paused, Duration::from_millis(50));
+            paused = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.paused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Meter for RunState {
+    fn step(&self, _n: u64) -> Result<(), String> {
+        self.pause.pass(&self.cancel);
+        Ok(())
+    }
+
+    fn alloc(&self, _bytes: u64) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+type Tell = Box<dyn Fn(RunId, u64, u64) + Send + Sync>;
+
+/// All executions of this worker.
+#[derive(Default)]
+pub(crate) struct Runs {
+    runs: Mutex<HashMap<RunId, Arc<RunState>>>,
+    tell: Mutex<Option<Tell>>,
+}
+
+impl Runs {
+    /// Who hears of progress: run, bytes of standard output, bytes of standard error.
+    pub(crate) fn on_progress(&self, tell: impl Fn(RunId, u64, u64) + Send + Sync + 'static) {
+        *self.tell.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(tell));
+    }
+
+    /// Enters a run.
+    pub(crate) fn enter(&self, run: RunId) -> Arc<RunState> {
+        let state = RunState::new();
+        self.lock().insert(run, Arc::clone(&state));
+        state
+    }
+
+    /// A run.
+    pub(crate) fn find(&self, run: RunId) -> Option<Arc<RunState>> {
+        self.lock().get(&run).cloned()
+    }
+
+    /// Forgets a run and its log.
+    pub(crate) fn forget(&self, run: RunId) {
+        self.lock().remove(&run);
+    }
+
+    /// Where the output of a run's programs goes.
+    pub(crate) fn log(&self, run: RunId) -> Option<Arc<OutputLog>> {
+        self.find(run).map(|state| Arc::clone(&state.log))
+    }
+
+    /// Output came: tells it, unless that was done a moment ago.
+    pub(crate) fn progress(&self, run: RunId) {
+        let Some(state) = self.find(run) else { return };
+        let now = clock::now();
+        let mut told = state.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.is_some_and(|at| now < at + PROGRESS) {
+            return;
+        }
+        *told = Some(now);
+        drop(told);
+        let (stdout, stderr) = state.log.counts();
+        if let Some(tell) = &*self.tell.lock().unwrap_or_else(PoisonError::into_inner) {
+            tell(run, stdout, stderr);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Arc<RunState>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
