@@ -5,7 +5,10 @@
 
 pub mod ast;
 mod diag;
+mod lex;
 mod names;
+mod parser;
+pub mod vocab;
 
 pub use diag::{Diag, Note, PARSE_ERROR, TOO_LARGE};
 pub use names::Names;
@@ -31,12 +34,10 @@ pub struct Parsed {
 }
 
 /// Reads a source text with the names that are known before it.
-pub fn parse(src: &str, _names: &Names) -> Parsed {
-    let whole = 0..src.len();
+pub fn parse(src: &str, names: &Names) -> Parsed {
     if src.len() > MAX_SOURCE {
-        let diag = Diag { code: TOO_LARGE, ..Diag::new(whole, "source text is larger than 16 MiB") };
+        let diag = Diag { code: TOO_LARGE, ..Diag::new(0..src.len(), "source text is larger than 16 MiB") };
         return Parsed { diags: vec![diag], ..Parsed::default() };
     }
-    let program = Program { span: Span::new(0, src.len()), ..Program::default() };
-    Parsed { program, ..Parsed::default() }
+    parser::program(src, names)
 }
