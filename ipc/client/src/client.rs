@@ -83,18 +83,6 @@ impl Client {
         let (connection, _, _) = self.attached().await?;
         connection.call(method, params).await
     }
-
-    /// Attaches again on the present connection, as after the end of the session.
-    pub async fn reattach(&self) -> Result<Arc<Attached>, CallError> {
-        let mut state = self.inner.state.lock().await;
-        let Some(connection) = state.open.as_ref().map(|open| open.connection.clone()) else {
-            drop(state);
-            return Ok(self.attached().await?.1);
-        };
-        let attached = Arc::new(connection.attach(&state.attach).await?);
-        state.open = Some(Open { connection, attached: Arc::clone(&attached) });
-        Ok(attached)
-    }
 }
 
 impl Connection {

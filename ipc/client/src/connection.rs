@@ -128,14 +128,15 @@ impl Connection {
         }
     }
 
-    /// Ends a subscription: after the answer none of its events is delivered.
+    /// Ends a subscription; none of its events is delivered from here on.
     pub async fn unsubscribe(&self, channel: &str, owner: Option<&str>) -> Result<(), CallError> {
         let params = match owner {
             Some(owner) => serde_json::json!({ "channel": channel, "owner": owner }),
             None => serde_json::json!({ "channel": channel }),
         };
-        self.call(Method::EventsUnsubscribe, &params).await?;
+        // Closed before the call: a subscription made while it is under way is another one.
         self.shared.topics.close(channel, owner);
+        self.call(Method::EventsUnsubscribe, &params).await?;
         Ok(())
     }
 

@@ -1,0 +1,122 @@
+//! The next step, where there is one to name.
+
+use serde_json::Value;
+use shoal_wire::{Code, Ref, Uri};
+
+use super::cut::Cut;
+use super::{Report, Status};
+
+/// The steps a model can take from here, most useful first.
+pub(super) fn steps(report: &Report) -> Vec<String> {
+    match report.status {
+        Status::Error => after_error(report),
+        Status::Running => after_hand_over(report),
+        Status::Failed => {
+            let mut steps: Vec<String> =
+                reference(report).map(|uri| format!("read {uri}?path=stderr")).into_iter().collect();
+            steps.extend(after_cut(&report.cut));
+            steps
+        }
+        Status::Pending => decide(report),
+        Status::Planned => {
+            let plan = report.text_of("plan_ref");
+            plan.map(|plan| format!("shoal_apply plan_ref={plan}")).into_iter().collect()
+        }
+        Status::Ok | Status::Denied => after_cut(&report.cut),
+    }
+}
+
+fn reference(report: &Report) -> Option<String> {
+    Ref::parse(report.text_of("ref")?)?.uri()
+}
+
+fn after_cut(cuts: &[Cut]) -> Vec<String> {
+    cuts.iter().find(|cut| cut.what == "value").and_then(fetch).into_iter().collect()
+}
+
+/// The call that reads the next part of a value.
+fn fetch(cut: &Cut) -> Option<String> {
+    let uri = Uri::parse(cut.uri.as_deref()?).ok()?;
+    let name = Ref::of(&uri.root, uri.segments.first()?)?;
+    let path =
+        uri.value("path").filter(|path| !path.is_empty()).map(|path| format!(" path={path}")).unwrap_or_default();
+    let end = if cut.unit == "bytes" { 4000 } else { 100 };
+    Some(format!("shoal_get ref={name}{path} slice=[0,{end}]"))
+}
+
+fn after_hand_over(report: &Report) -> Vec<String> {
+    let Some(task) = report.text_of("task") else { return Vec::new() };
+    let Some(uri) = Ref::parse(task).and_then(|task| task.uri()) else { return Vec::new() };
+    vec![format!("read {uri}"), format!("read {uri}/log?offset=0"), format!("shoal_cancel task={task}")]
+}
+
+fn decide(report: &Report) -> Vec<String> {
+    let Some(plan) = report.text_of("plan_ref") else { return Vec::new() };
+    let local = format!("then the local user runs `shoal approvals approve {plan}`");
+    match report.body.contains_key("grant") {
+        true => vec![local, format!("shoal_apply plan_ref={plan}")],
+        false => vec![format!("shoal_cap_request plan_ref={plan}"), local],
+    }
+}
+
+fn after_error(report: &Report) -> Vec<String> {
+    let Some(code) = report.code_number().and_then(Code::from_number) else { return Vec::new() };
+    let one = |text: &str| vec![text.to_owned()];
+    match code {
+        Code::ApprovalRequired => match report.text_of("plan_ref") {
+            Some(_) => decide(report),
+            None => vec!["shoal_plan with the same source".to_owned(), "then shoal_cap_request".to_owned()],
+        },
+        Code::LeashDenied => report.text_of("hint").map(str::to_owned).into_iter().collect(),
+        Code::UnknownPlan if report.text_of("reason") == Some("drifted") => one("shoal_plan again"),
+        Code::UnknownPlan => one("shoal_plan the source"),
+        Code::UnknownRef => one("run it again, or look it up with shoal_journal"),
+        Code::QuotaExceeded => one("wait for or cancel one of shoal://jobs"),
+        Code::WorkerLost | Code::SessionEnded => one("run again; the session's bindings are gone"),
+        Code::SourceError => report.text_of("hint").map(str::to_owned).into_iter().collect(),
+        Code::Raised => {
+            let stderr = report.body.get("data").and_then(|data| data.get("stderr")).is_some_and(Value::is_string);
+            let uri = reference(report).filter(|_| stderr);
+            uri.map(|uri| format!("read {uri}?path=stderr")).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shoal_wire::RpcError;
+
+    use super::*;
+
+    fn next(report: Report) -> Vec<String> {
+        steps(&report)
+    }
+
+    #[test]
+    fn every_situation_has_its_step() {
+        let running = Report::success(json!({"task":"task:11","events":"task.11","uri":"shoal://task/11"}), None);
+        assert_eq!(
+            next(running),
+            ["read shoal://task/11", "read shoal://task/11/log?offset=0", "shoal_cancel task=task:11"]
+        );
+        let failed =
+            Report::success(json!({"ref":"out:9","value":{"$":"outcome","ok":false,"out":{"$":"null"}}}), None);
+        assert_eq!(next(failed), ["read shoal://out/9?path=stderr"]);
+        let run = Report::failure(&RpcError::approval_required(json!([])), None);
+        assert_eq!(next(run), ["shoal_plan with the same source", "then shoal_cap_request"]);
+        let apply = Report::failure(&RpcError::approval_required(json!([])).and("plan_ref", "plan:aa"), None);
+        assert_eq!(
+            next(apply),
+            ["shoal_cap_request plan_ref=plan:aa", "then the local user runs `shoal approvals approve plan:aa`"]
+        );
+        let denied = Report::failure(&RpcError::denied("policy", "no").and("hint", "grant fs.read"), None);
+        assert_eq!(next(denied), ["grant fs.read"]);
+        assert_eq!(next(Report::failure(&RpcError::unknown_plan("plan:a", "drifted"), None)), ["shoal_plan again"]);
+        let value =
+            json!({"$":"ref","uri":"shoal://out/12?path=out","of":"str","n":90000,"preview":{"$":"str","v":"x"}});
+        let cut = Report::success(json!({"ref":"out:12","value":{"$":"outcome","ok":true,"out":value}}), None);
+        assert_eq!(next(cut), ["shoal_get ref=out:12 path=out slice=[0,4000]"]);
+    }
+}
