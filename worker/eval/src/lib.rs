@@ -6,17 +6,31 @@
 
 mod builtins;
 pub mod cancel;
+mod code;
+mod command;
+mod compile;
 pub mod ctx;
+mod dispatch;
 pub mod effects;
 mod glob;
 pub mod host;
+mod interp;
 mod machine;
 mod methods;
+mod module;
 mod native;
 pub mod place;
+mod plan;
 pub mod registry;
+pub mod request;
 pub mod scope;
+pub mod stack;
+pub(crate) mod stream;
+mod suggest;
+pub mod task;
+mod types;
 pub mod unwind;
+mod vm;
 
 pub use ctx::Ctx;
 pub use unwind::{Eval, Stop, Unwind};

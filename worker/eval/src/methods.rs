@@ -15,9 +15,11 @@ mod merge;
 mod number;
 mod order;
 pub(crate) mod path;
+mod patterns;
 mod record;
 pub(crate) mod rows;
 mod sequence;
+mod streams;
 pub(crate) mod text;
 mod text_search;
 
@@ -34,8 +36,10 @@ pub(crate) static TABLES: &[&[Method]] = &[
     text_search::METHODS,
     number::METHODS,
     path::METHODS,
+    patterns::METHODS,
     bytes::METHODS,
     record::METHODS,
+    streams::METHODS,
 ];
 
 /// Field tables of all families.

@@ -10,7 +10,7 @@ mod rows;
 mod types;
 
 pub use args::{Args, Given};
-pub use lookup::{Registry, standard};
+pub use lookup::{MethodRow, Registry, standard};
 pub use rows::{
     Command, CommandArgs, Done, Field, Flag, Function, Gives, Method, Namespace, Need, Param, Touches, Words,
 };

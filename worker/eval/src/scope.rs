@@ -166,3 +166,9 @@ impl LocalCell {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+impl LocalCell {
+    pub(crate) fn bound(value: Value) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(value))))
+    }
+}

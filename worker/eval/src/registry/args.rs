@@ -2,7 +2,7 @@
 
 use shoal_value::{ErrorValue, Str, Value};
 
-use super::{Need, Param, Types};
+use super::{Method, Need, Param, Types};
 
 /// Most parameters a builtin has besides a rest parameter.
 pub(crate) const MAX_PARAMS: usize = 6;
@@ -60,6 +60,25 @@ impl Args {
             }
         }
         Ok(args)
+    }
+
+    /// Binds the `n` topmost values of the stack, taking them.
+    pub(crate) fn from_stack(method: &Method, stack: &mut Vec<Value>, n: usize) -> Result<Self, ErrorValue> {
+        let params = method.params;
+        if n == 0 && params.iter().all(|p| !matches!(p.need, Need::Required(_))) {
+            return Ok(Self::none());
+        }
+        if n == 1
+            && let [param] = params
+            && param.need != Need::Rest
+        {
+            let mut args = Self::none();
+            let value = stack.pop().unwrap_or(Value::Null);
+            args.slots[0] = Some(check(method.name, param, value)?);
+            return Ok(args);
+        }
+        let positional = stack.split_off(stack.len() - n);
+        Self::bind(method.name, params, Given { positional, named: Vec::new() }, method.surplus_hint)
     }
 
     /// Takes the argument of parameter `at`; null if it was not given.

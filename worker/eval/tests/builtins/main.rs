@@ -1,9 +1,14 @@
 //! The documentation of builtins: it is complete, `docs/builtins.md` is made from it, and its transcripts are true.
 
+mod cases;
 mod markdown;
 mod rows;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::path::PathBuf;
+
+use support::evaluate::shown;
 
 /// Set to write `docs/builtins.md` anew instead of comparing it.
 const REFRESH: &str = "SHOAL_REFRESH_DOCS";
@@ -35,4 +40,38 @@ fn every_builtin_has_a_text_and_a_transcript() {
         .map(|row| row.usage)
         .collect();
     assert!(lacking.is_empty(), "without text or transcript: {lacking:#?}");
+}
+
+/// Runs programs and reports all that give something else than they should.
+fn check<'a>(programs: impl IntoIterator<Item = (&'a str, &'a str)>) {
+    let mut wrong = Vec::new();
+    for (source, expected) in programs {
+        let found = shown(source);
+        if found != expected {
+            wrong.push(format!("{source}\n    expected {expected}\n    found    {found}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn every_transcript_of_the_reference_is_true() {
+    let rows = rows::all();
+    let examples = rows.iter().flat_map(|row| &row.doc.examples);
+    check(examples.map(|example| (&*example.source, &*example.gives)));
+}
+
+#[test]
+fn edges_of_collections() {
+    check(cases::COLLECTIONS.iter().copied());
+}
+
+#[test]
+fn edges_of_scalars_records_and_functions() {
+    check(cases::SCALARS.iter().copied());
+}
+
+#[test]
+fn edges_of_files_and_the_environment() {
+    check(cases::FILES.iter().copied());
 }

@@ -1,14 +1,15 @@
 //! A host for tests: real files below a temporary directory, a real clock, and nothing else.
 #![allow(clippy::disallowed_methods, reason = "this is the host: files, time and programs leave here")]
 
+pub(crate) mod evaluate;
 mod files;
+mod programs;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use shoal_eval::cancel::{CancelToken, Cancelled};
-use shoal_eval::host::process::RunError;
-use shoal_eval::host::{Chain, Clock, Dir, Files, Finished, Host, Processes, StartError, StartErrorKind, System};
+use shoal_eval::host::{Clock, Dir, Files, Host, Processes, System};
 use shoal_value::PathValue;
 use tempfile::TempDir;
 
@@ -18,7 +19,7 @@ pub(crate) use files::RealDir;
 pub(crate) struct TestHost {
     dir: TempDir,
     files: files::RealFiles,
-    processes: NoPrograms,
+    processes: programs::RealPrograms,
     clock: RealClock,
 }
 
@@ -28,7 +29,7 @@ impl TestHost {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let trash = tempfile::tempdir().expect("a temporary directory");
         let clock = RealClock { start: Instant::now() };
-        Arc::new(Self { dir, files: files::RealFiles::new(trash), processes: NoPrograms, clock })
+        Arc::new(Self { dir, files: files::RealFiles::new(trash), processes: programs::RealPrograms, clock })
     }
 
     /// Its directory, as a working directory.
@@ -63,20 +64,6 @@ impl Host for TestHost {
             uptime_ns: Some(1_000_000_000),
         }
     }
-}
-
-/// Starts nothing: what is tested here needs no programs.
-struct NoPrograms;
-
-impl Processes for NoPrograms {
-    fn run(&self, _chain: Chain<'_>, _cancel: &CancelToken) -> Result<Finished, RunError> {
-        let text = "this host starts no programs".to_owned();
-        Err(RunError::Start(StartError { stage: 0, kind: StartErrorKind::Denied, text }))
-    }
-
-    fn suspend(&self, _task: u64) {}
-
-    fn resume(&self, _task: u64) {}
 }
 
 struct RealClock {

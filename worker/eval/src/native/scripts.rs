@@ -1,0 +1,142 @@
+//! `source` and `run`.
+
+use shoal_value::{ErrorValue, PathValue, Str, Value, code};
+
+use crate::Ctx;
+use crate::command::{Found, find_program};
+use crate::host::{Input, Output, Program};
+use crate::machine::Machine;
+use crate::module::script_args;
+use crate::registry::{Args, Command, CommandArgs, Done, Function, Gives, Param, Touches, Types, Words};
+use crate::unwind::Eval;
+
+pub(super) static FUNCTIONS: &[Function] = &[Function {
+    name: "run",
+    params: &[Param::required("target", Types::STR.or(Types::PATH)), Param::rest("args", Types::ANY)],
+    gives: Gives::Any,
+    touches: Touches::Opaque,
+    doc: "Runs a script by its path or a program by its name, past builtins, functions and adapters.\n\n\
+          shoal> run(\"printf\", \"%s\", \"hi\").out\n\"hi\"",
+    run: |ctx, mut args: Args| {
+        let target = args.take(0);
+        let rest = args.take_rest();
+        run(ctx, target, rest)
+    },
+}];
+
+pub(super) static COMMANDS: &[Command] = &[
+    Command {
+        name: "source",
+        flags: &[],
+        words: Words::Paths,
+        arity: (1, 1),
+        outcome: false,
+        synopsis: "source PATH",
+        gives: Gives::Any,
+        touches: Touches::Opaque,
+        doc: "Runs a file in the scope at hand and gives its last value.",
+        run: |ctx, args: CommandArgs| match args.args.first() {
+            Some(Value::Path(path)) => {
+                let path = path.clone();
+                ctx.machine().source_file(&path).map(Done::from)
+            }
+            _ => Err(ErrorValue::arg_error("source needs a path").into()),
+        },
+    },
+    Command {
+        name: "run",
+        flags: &[],
+        words: Words::Values,
+        arity: (1, usize::MAX),
+        outcome: false,
+        synopsis: "run TARGET [ARG...]",
+        gives: Gives::Any,
+        touches: Touches::Opaque,
+        doc: "Runs a script by its path or a program by its name, past builtins, functions and adapters.",
+        run: |ctx, args: CommandArgs| {
+            let mut args = args.args.into_iter();
+            let target = args.next().unwrap_or(Value::Null);
+            run(ctx, target, args.collect()).map(Done::from)
+        },
+    },
+];
+
+/// Programs that run files of an extension.
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("sh", &["sh"]),
+    ("py", &["python3"]),
+    ("js", &["node"]),
+    ("ts", &["deno", "run"]),
+    ("rb", &["ruby"]),
+    ("lua", &["lua"]),
+    ("rs", &["rust-script"]),
+];
+
+fn run(ctx: &mut Ctx<'_>, target: Value, args: Vec<Value>) -> Eval<Value> {
+    let path = match &target {
+        Value::Str(text) => PathValue::from(&*ctx.machine().expand_home(text)?),
+        Value::Path(path) => path.clone(),
+        other => {
+            return Err(ErrorValue::type_error(format!("run: expected str or path, found {}", other.type_name())).into());
+        }
+    };
+    let text: Str = path.display().into();
+    let extension = text.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ext)| ext.to_owned());
+    let runner = extension.as_deref().and_then(runner_of);
+    let exists = ctx.files().meta(ctx.at(&path), true).is_ok();
+    let is_script = text.contains('/') || text.starts_with(['.', '~']) || runner.is_some() && exists;
+    if !is_script {
+        return program(ctx.machine(), &text, &[], args);
+    }
+    match (runner, exists) {
+        (Some(_), false) => Err(ErrorValue::new(code::NOT_FOUND, format!("{text}: no such file")).into()),
+        (Some([]), true) => {
+            let args = script_args(ctx, args)?;
+            ctx.machine().run_script(&path, args)
+        }
+        (Some(words), true) => {
+            let words: Vec<Str> = words.iter().map(|w| Str::from(*w)).chain([text]).collect();
+            program(ctx.machine(), &words[0], &words[1..], args)
+        }
+        (None, true) if has_shebang(ctx, &path)? => {
+            let head: Str = if text.contains('/') { text } else { format!("./{text}").into() };
+            program(ctx.machine(), &head, &[], args)
+        }
+        (None, _) => {
+            let text = format!("{text}: no way to run this file");
+            Err(ErrorValue::new(code::RUNNER_NOT_FOUND, text)
+                .with_hint("give it an extension with a runner (shl, sh, py, js, ...) or a first line `#!`")
+                .into())
+        }
+    }
+}
+
+/// The words before the file; none for a script of the language itself.
+fn runner_of(extension: &str) -> Option<&'static [&'static str]> {
+    if extension == "shl" {
+        return Some(&[]);
+    }
+    RUNNERS.iter().find(|(known, _)| *known == extension).map(|(_, words)| *words)
+}
+
+fn has_shebang(ctx: &Ctx<'_>, path: &PathValue) -> Eval<bool> {
+    use std::io::Read;
+    let file = ctx.files().open(ctx.at(path), ctx.cancel()).map_err(|e| ctx.file_error(&e, path))?;
+    let mut first = Vec::new();
+    Ok(file.take(2).read_to_end(&mut first).is_ok() && first == b"#!")
+}
+
+fn program(machine: &mut Machine, head: &Str, before: &[Str], args: Vec<Value>) -> Eval<Value> {
+    let path = match find_program(machine, head)? {
+        Found::Program(path) => path,
+        Found::Refused(error) => return Err(error.into()),
+        Found::Nothing => return Err(machine.command_not_found(head).into()),
+    };
+    let mut argv = vec![head.as_bytes().to_vec()];
+    argv.extend(before.iter().map(|word| word.as_bytes().to_vec()));
+    for arg in &args {
+        crate::command::push_arguments(machine, arg, &mut argv)?;
+    }
+    let env = machine.place.env.iter().map(|(name, value)| (name.as_bytes().to_vec(), value.to_vec())).collect();
+    machine.launch(vec![Program { path, argv, env }], Input::Null, Output::Capture)
+}

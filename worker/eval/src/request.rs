@@ -1,0 +1,204 @@
+//! Running programs: what a host calls.
+//!
+//! A request runs on a snapshot of the session's state ([`State`]) and gives its own changes back ([`Changes`]), which the
+//! host commits in one step with [`State::commit`].
+
+use std::sync::{Arc, Mutex};
+
+use shoal_syntax::Names;
+use shoal_syntax::ast::Program;
+use shoal_value::{ErrorValue, Str, Table, Value};
+
+use crate::cancel::CancelReason;
+use crate::code::Unit;
+use crate::compile::{self, Options};
+use crate::host::{Dir, Host, Run};
+use crate::machine::{Machine, Session};
+use crate::module::Modules;
+use crate::place::Place;
+use crate::plan::LocalPlans;
+use crate::scope::{Binding, Bindings, Root, RootKind};
+use crate::task::Tasks;
+use crate::unwind::{Eval, Stop, Unwind};
+use crate::vm::Lambda;
+
+/// The results of a session so far, as of a snapshot.
+pub trait Transcript: Send + Sync {
+    /// The newest value that is not null or an error; null if there is none.
+    fn newest(&self) -> Value;
+
+    /// The `n`-th value from 1; negative from the newest.
+    fn nth(&self, n: i64) -> Option<Value>;
+
+    /// `{n, type, ok, src}` of all.
+    fn table(&self) -> Result<Table, ErrorValue>;
+}
+
+/// A session as its evaluators share it: the host, its tasks and its plans.
+#[derive(Clone)]
+pub struct Evaluators(pub(crate) Arc<Session>);
+
+/// The state of a session at a moment. Cloning is a snapshot and costs little.
+#[derive(Clone)]
+pub struct State {
+    /// Names.
+    pub bindings: Bindings,
+    /// Working directory and environment.
+    pub place: Place,
+    /// Modules loaded.
+    pub modules: ModuleCache,
+    /// Results; `None` in a script, where `it` and `out` mean nothing.
+    pub transcript: Option<Arc<dyn Transcript>>,
+}
+
+/// Modules by path; cloning shares it.
+#[derive(Clone, Default)]
+pub struct ModuleCache(pub(crate) Modules);
+
+/// How a program is run.
+#[derive(Clone, Copy, Debug)]
+pub struct Position {
+    /// Whether the last statement is in statement position, where a failed outcome raises.
+    pub statement: bool,
+    /// Whether it is a request of a session: its closures use the root scope of whatever request runs them.
+    pub session: bool,
+}
+
+/// What a request changed.
+#[derive(Default)]
+pub struct Changes {
+    /// Names declared or assigned.
+    pub bindings: Vec<(Str, Binding)>,
+    /// Variables set, or removed.
+    pub env: Vec<(Str, Option<Arc<[u8]>>)>,
+    /// Working directory, the one before, and the stack, if it changed directory.
+    pub cwd: Option<(Arc<dyn Dir>, Option<Arc<dyn Dir>>, Vec<Arc<dyn Dir>>)>,
+    /// Modules it loaded.
+    pub modules: ModuleCache,
+}
+
+/// The end of a request.
+pub struct Finish {
+    /// Its value, or the error it ended with. Null after `exit`.
+    pub result: Result<Value, ErrorValue>,
+    /// Status of `exit`, if that ended it.
+    pub exit: Option<i64>,
+    /// What it changed, whichever way it ended.
+    pub changes: Changes,
+}
+
+impl Evaluators {
+    /// The evaluators of a session over a host. `on_task_end` is called with what a task changed in the root scope of its
+    /// request after that had ended.
+    pub fn new(host: Arc<dyn Host>, on_task_end: impl Fn(Vec<(Str, Binding)>) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Session { host, tasks: Tasks::new(Box::new(on_task_end)), plans: Mutex::new(LocalPlans::default()) }))
+    }
+
+    /// Asks all unfinished tasks to end.
+    pub fn cancel_tasks(&self) {
+        self.0.tasks.cancel_all(CancelReason::Cancelled);
+    }
+
+    /// The tasks of the session.
+    pub fn tasks(&self) -> &Tasks {
+        &self.0.tasks
+    }
+
+    /// Runs a program that was parsed from `source` with [`State::names`]. Must be called on a thread made by
+    /// [`crate::stack::spawn_evaluator`].
+    pub fn run(&self, program: &Program, source: &str, state: &State, position: Position, run: Run) -> Finish {
+        let kind = if position.session { RootKind::Session } else { RootKind::Own };
+        let root = Root::new(kind, state.bindings.clone());
+        let mut machine = Machine::new(self.0.clone(), run, state.place.clone(), root.clone());
+        machine.modules = state.modules.0.clone();
+        machine.transcript.clone_from(&state.transcript);
+        let unit = Unit::new(source.into(), None);
+        let options = Options {
+            zone: self.0.host.clock().zone(),
+            known: state.bindings.keys().cloned().collect(),
+            statement: position.statement,
+            top_level: true,
+            journaled: self.0.host.journal().is_some() && position.statement,
+        };
+        let result = machine.run_program(program, unit, options, root.clone());
+        if let Err(unwind) = &result {
+            machine.statement_end(Some(unwind));
+        }
+        let (result, exit) = match result {
+            Ok(value) => (Ok(value), None),
+            Err(Unwind::Raise(error)) => (Err(error), None),
+            Err(Unwind::Stop(Stop::Exit(status))) => (Ok(Value::Null), Some(status)),
+            Err(Unwind::Stop(stop)) => (stop.error().map_or(Ok(Value::Null), Err), None),
+        };
+        Finish { result, exit, changes: machine.into_changes() }
+    }
+}
+
+impl Machine {
+    /// Compiles a program and runs it in `root`.
+    pub(crate) fn run_program(
+        &mut self,
+        program: &Program,
+        unit: Arc<Unit>,
+        options: Options,
+        root: Arc<Root>,
+    ) -> Eval<Value> {
+        let code = compile::compile(program, unit.clone(), options);
+        self.run_code(code, root)
+    }
+
+    pub(crate) fn run_code(&mut self, code: Arc<crate::code::Code>, root: Arc<Root>) -> Eval<Value> {
+        let linked = crate::vm::Linked::new(root, code.unit.clone());
+        let lambda = Arc::new(Lambda { code, captures: Box::default(), linked: Some(linked) });
+        let (floor, base) = (self.frames.len(), self.stack.len());
+        self.push_frame(lambda, base, Vec::new(), Vec::new())?;
+        self.run(floor)
+    }
+
+    pub(crate) fn into_changes(self) -> Changes {
+        let env = self.changes.env.iter().map(|name| (name.clone(), self.place.env.get(name).cloned())).collect();
+        let Place { cwd, previous, stack, .. } = self.place;
+        Changes {
+            bindings: self.root.take_changes(),
+            env,
+            cwd: self.changes.cwd.then_some((cwd, previous, stack)),
+            modules: ModuleCache(self.modules),
+        }
+    }
+}
+
+impl State {
+    /// A session or script that begins in `place`.
+    pub fn new(place: Place) -> Self {
+        Self { bindings: Bindings::default(), place, modules: ModuleCache::default(), transcript: None }
+    }
+
+    /// The names a source is to be parsed with.
+    pub fn names(&self) -> Names {
+        let (value, command): (Vec<_>, Vec<_>) = self.bindings.iter().partition(|(_, b)| b.kind.is_value());
+        let names = |bindings: Vec<(&Str, &Binding)>| bindings.into_iter().map(|(name, _)| name.clone()).collect();
+        Names { value: names(value), command: names(command), session: self.transcript.is_some() }
+    }
+
+    /// Takes over the changes of a request that ended: of each name, variable and directory the last finisher wins.
+    pub fn commit(&mut self, changes: Changes) {
+        self.commit_bindings(changes.bindings);
+        for (name, value) in changes.env {
+            match value {
+                Some(value) => self.place.env.insert_mut(name, value),
+                None => drop(self.place.env.remove_mut(&*name)),
+            }
+        }
+        if let Some((cwd, previous, stack)) = changes.cwd {
+            (self.place.cwd, self.place.previous, self.place.stack) = (cwd, previous, stack);
+        }
+        self.modules.0.merge(&changes.modules.0);
+    }
+
+    /// Takes over names, as of a task that ended after its request.
+    pub fn commit_bindings(&mut self, bindings: Vec<(Str, Binding)>) {
+        for (name, binding) in bindings {
+            self.bindings.insert_mut(name, binding);
+        }
+    }
+}

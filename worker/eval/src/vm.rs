@@ -1,0 +1,18 @@
+//! The machine that runs compiled programs.
+//!
+//! Calls of closures by operations push a frame and do not recurse natively. A builtin that calls a closure re-enters
+//! [`crate::machine::Machine::run`]; nested calls are counted over both ways, so the native stack that is needed has a
+//! bound (see [`crate::stack`]).
+
+mod bind;
+mod frame;
+mod matching;
+mod name;
+mod run;
+mod scoped;
+mod steps;
+
+pub(crate) use bind::downcast;
+pub(crate) use frame::{Frame, Handler, Lambda, Linked, Links, LoopState, SavedPlace};
+pub(crate) use run::{Call, stray};
+pub(crate) use steps::{assertion, immutable};

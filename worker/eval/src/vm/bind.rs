@@ -1,0 +1,215 @@
+//! Calls of closures: binding arguments to parameters.
+
+use std::sync::Arc;
+
+use shoal_value::handle::concrete;
+use shoal_value::{Callable, ErrorValue, Str, Value, code};
+
+use super::frame::{Frame, Lambda};
+use super::run::Call;
+use crate::Ctx;
+use crate::code::{CodeKind, Parameter};
+use crate::command::Word;
+use crate::machine::Machine;
+use crate::native::NativeFunction;
+use crate::registry::{Args, Given};
+use crate::types::{Misfit, Type};
+use crate::unwind::Eval;
+
+/// Nested calls over all routes; one more is `recursion_limit`.
+pub(crate) const MAX_CALLS: usize = 10_000;
+
+impl Machine {
+    /// Calls `callee` with the `n` topmost values as positionals and `named` ones.
+    pub(crate) fn call_with(&mut self, callee: &Value, n: usize, named: Vec<(Str, Value)>) -> Eval<Call> {
+        match callee {
+            Value::Closure(callable) => match concrete::<Lambda>(&**callable) {
+                Some(_) => {
+                    let lambda = downcast(callable);
+                    self.enter(lambda, n, named)
+                }
+                None => self.call_native(&**callable, n, named),
+            },
+            Value::Command(alias) => {
+                if !named.is_empty() {
+                    let text = "an alias takes no named arguments";
+                    return Err(ErrorValue::arg_error(text).into());
+                }
+                let words = self.take(n as u32).into_iter().map(Word::Value).collect();
+                self.call_alias(&**alias, words)
+            }
+            other => Err(not_callable(other).into()),
+        }
+    }
+
+    fn call_native(&mut self, callable: &dyn Callable, n: usize, named: Vec<(Str, Value)>) -> Eval<Call> {
+        let Some(native) = concrete::<NativeFunction>(callable) else {
+            return Err(ErrorValue::type_error("closure is not callable here").into());
+        };
+        let positional = self.take(n as u32);
+        let args = Args::bind(&native.name, native.row.params, Given { positional, named }, "")?;
+        (native.row.run)(&mut Ctx::new(self), args).map(Call::Done)
+    }
+
+    /// Pushes the frame of a closure whose positionals are the `n` topmost values.
+    pub(crate) fn enter(&mut self, lambda: Arc<Lambda>, n: usize, named: Vec<(Str, Value)>) -> Eval<Call> {
+        self.step(1)?;
+        let code = lambda.code.clone();
+        let base = self.stack.len() - n;
+        let mut missing = Vec::new();
+        let n = if code.kind == CodeKind::Thunk && n > code.params.len() {
+            self.stack.truncate(base + code.params.len());
+            code.params.len()
+        } else {
+            n
+        };
+        if !(code.simple && named.is_empty() && n == code.params.len()) {
+            let given = Given { positional: self.take(n as u32), named };
+            missing = self.bind_params(&lambda, given)?;
+        }
+        self.push_frame(lambda, base, missing, Vec::new())?;
+        Ok(Call::Entered)
+    }
+
+    /// Pushes a frame whose parameters are on the stack from `base`.
+    pub(crate) fn push_frame(
+        &mut self,
+        lambda: Arc<Lambda>,
+        base: usize,
+        missing: Vec<u32>,
+        appended: Vec<Word>,
+    ) -> Eval<()> {
+        if self.frames.len() + self.depth > MAX_CALLS {
+            self.stack.truncate(base);
+            let text = format!("more than {MAX_CALLS} nested calls");
+            return Err(ErrorValue::new(code::RECURSION_LIMIT, text).into());
+        }
+        let linked = match &lambda.linked {
+            Some(linked) => linked.clone(),
+            None => self.link(&lambda.code.unit),
+        };
+        let code = &lambda.code;
+        self.stack.resize(base + code.locals as usize, Value::Null);
+        let cells = self.cells.len();
+        if code.cells > 0 {
+            self.cells.resize_with(cells + code.cells as usize, Arc::default);
+        }
+        self.functions += usize::from(code.kind.is_function());
+        let heights = self.heights();
+        self.frames.push(Frame { lambda, linked, pc: 0, base, cells, heights, missing, appended });
+        Ok(())
+    }
+
+    /// Binds arguments and pushes them in the order of the parameters; gives the parameters that take their default.
+    fn bind_params(&mut self, lambda: &Lambda, given: Given) -> Result<Vec<u32>, ErrorValue> {
+        let code = &lambda.code;
+        let (params, rest) = (&code.params, &code.rest);
+        if rest.is_none() && given.positional.len() + named_params(params, &given) > params.len() {
+            if given.positional.len() > params.len() {
+                return Err(arity(params.len(), given.positional.len()));
+            }
+        }
+        let mut slots: Vec<Option<Value>> = vec![None; params.len()];
+        for (name, value) in given.named {
+            let at = params.iter().position(|p| p.name == name);
+            let at = at.ok_or_else(|| ErrorValue::arg_error(format!("unknown argument `{name}`")))?;
+            if slots[at].replace(admit(&params[at], value)?).is_some() {
+                return Err(ErrorValue::arg_error(format!("argument `{name}` is given twice")));
+            }
+        }
+        let mut free = (0..params.len()).filter(|at| slots[*at].is_none()).collect::<Vec<_>>().into_iter();
+        let (mut surplus, total) = (Vec::new(), given.positional.len());
+        for value in given.positional {
+            match free.next() {
+                Some(at) => slots[at] = Some(admit(&params[at], value)?),
+                None if rest.is_some() => surplus.push(value),
+                None => return Err(arity(params.len(), total)),
+            }
+        }
+        let mut missing = Vec::new();
+        for (at, (slot, param)) in slots.into_iter().zip(params).enumerate() {
+            let value = match slot {
+                Some(value) => value,
+                None if param.has_default => {
+                    missing.push(at as u32);
+                    Value::Null
+                }
+                None if param.ty.as_ref().is_some_and(|ty| ty.nullable && !ty.is_any()) => Value::Null,
+                None => return Err(ErrorValue::arg_error(format!("missing argument `{}`", param.name))),
+            };
+            self.stack.push(value);
+        }
+        if let Some(rest) = rest {
+            if let Some(item) = &rest.item {
+                surplus = surplus.into_iter().map(|v| admit_as(&rest.name, item, v)).collect::<Result<_, _>>()?;
+            }
+            self.stack.push(Value::list(surplus)?);
+        }
+        Ok(missing)
+    }
+
+    /// Calls a value from native code.
+    pub(crate) fn call_value(&mut self, callee: &Value, args: &[Value]) -> Eval<Value> {
+        self.stack.extend_from_slice(args);
+        self.call_to_end(callee, args.len(), Vec::new())
+    }
+
+    /// Calls a value from native code, with named arguments.
+    pub(crate) fn call_given(&mut self, callee: &Value, given: Given) -> Eval<Value> {
+        let n = given.positional.len();
+        self.stack.extend(given.positional);
+        self.call_to_end(callee, n, given.named)
+    }
+
+    fn call_to_end(&mut self, callee: &Value, n: usize, named: Vec<(Str, Value)>) -> Eval<Value> {
+        let (floor, height) = (self.frames.len(), self.stack.len() - n);
+        let called = self.call_with(callee, n, named);
+        let result = self.finish(called, floor);
+        self.stack.truncate(height);
+        result
+    }
+
+    /// The value of a call that was made with `floor` frames.
+    pub(crate) fn finish(&mut self, called: Eval<Call>, floor: usize) -> Eval<Value> {
+        match called? {
+            Call::Done(value) => Ok(value),
+            Call::Entered => self.run(floor),
+        }
+    }
+}
+
+fn named_params(params: &[Parameter], given: &Given) -> usize {
+    given.named.iter().filter(|(name, _)| params.iter().any(|p| p.name == *name)).count()
+}
+
+/// A shared handle of a lambda from a shared handle of a callable that is one.
+pub(crate) fn downcast(callable: &Arc<dyn Callable>) -> Arc<Lambda> {
+    let any: Arc<dyn std::any::Any + Send + Sync> = callable.clone();
+    any.downcast().unwrap_or_else(|_| unreachable!("the caller has looked at its type"))
+}
+
+pub(crate) fn arity(params: usize, given: usize) -> ErrorValue {
+    let plural = if params == 1 { "argument" } else { "arguments" };
+    ErrorValue::arg_error(format!("expected {params} {plural}, got {given}"))
+}
+
+pub(crate) fn not_callable(value: &Value) -> ErrorValue {
+    ErrorValue::type_error(format!("{} is not callable", value.type_name()))
+}
+
+/// An argument as the type of its parameter.
+pub(crate) fn admit(param: &Parameter, value: Value) -> Result<Value, ErrorValue> {
+    match &param.ty {
+        None => Ok(value),
+        Some(ty) => admit_as(&param.name, ty, value),
+    }
+}
+
+fn admit_as(name: &str, ty: &Type, value: Value) -> Result<Value, ErrorValue> {
+    ty.admit(value).map_err(|misfit| match misfit {
+        Misfit::Error(error) => error,
+        Misfit::Value { expected, found } => {
+            ErrorValue::arg_error(format!("argument `{name}`: expected {expected}, found {found}"))
+        }
+    })
+}

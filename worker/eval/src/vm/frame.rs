@@ -1,0 +1,153 @@
+//! Frames, handlers and loops of the machine.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use shoal_value::{Callable, List, Str, Table, Value};
+
+use crate::code::{Code, CodeKind, Unit};
+use crate::command::Word;
+use crate::place::Place;
+use crate::scope::{LocalCell, Root, RootCell};
+
+/// A function with the variables it closes over.
+pub(crate) struct Lambda {
+    pub(crate) code: Arc<Code>,
+    pub(crate) captures: Box<[Arc<LocalCell>]>,
+    /// The root scope it keeps; `None` for the root of the running request.
+    pub(crate) linked: Option<Arc<Linked>>,
+}
+
+impl Callable for Lambda {
+    fn repr(&self) -> String {
+        let mut params: Vec<String> = self.code.params.iter().map(|p| p.name.to_string()).collect();
+        params.extend(self.code.rest.iter().map(|rest| format!("...{}", rest.name)));
+        let params = params.join(", ");
+        match (&self.code.name, self.code.kind) {
+            (Some(name), CodeKind::Function) => format!("fn {name}({params})"),
+            _ => format!("closure({params})"),
+        }
+    }
+}
+
+/// A unit's names joined to the cells of a root scope, each on first use.
+pub(crate) struct Linked {
+    pub(crate) root: Arc<Root>,
+    pub(crate) unit: Arc<Unit>,
+    cells: Box<[OnceLock<Arc<RootCell>>]>,
+}
+
+impl Linked {
+    pub(crate) fn new(root: Arc<Root>, unit: Arc<Unit>) -> Arc<Self> {
+        let cells = unit.names().iter().map(|_| OnceLock::new()).collect();
+        Arc::new(Self { root, unit, cells })
+    }
+
+    #[inline]
+    pub(crate) fn cell(&self, name: u32) -> &Arc<RootCell> {
+        let cell = &self.cells[name as usize];
+        cell.get_or_init(|| self.root.cell(self.name(name)))
+    }
+
+    pub(crate) fn name(&self, name: u32) -> &Str {
+        &self.unit.names()[name as usize]
+    }
+}
+
+/// Links of the root of the running request, by unit.
+#[derive(Default)]
+pub(crate) struct Links(HashMap<usize, Arc<Linked>>);
+
+impl Links {
+    pub(crate) fn of(&mut self, root: &Arc<Root>, unit: &Arc<Unit>) -> Arc<Linked> {
+        // The link keeps its unit, so that the address cannot be taken by another one.
+        let key = Arc::as_ptr(unit) as usize;
+        self.0.entry(key).or_insert_with(|| Linked::new(root.clone(), unit.clone())).clone()
+    }
+}
+
+/// A running function.
+pub(crate) struct Frame {
+    pub(crate) lambda: Arc<Lambda>,
+    pub(crate) linked: Arc<Linked>,
+    pub(crate) pc: usize,
+    /// Its first local on the stack.
+    pub(crate) base: usize,
+    /// Its first cell.
+    pub(crate) cells: usize,
+    pub(crate) heights: Heights,
+    /// Parameters that take their default.
+    pub(crate) missing: Vec<u32>,
+    /// Words to append to the command of an alias.
+    pub(crate) appended: Vec<Word>,
+}
+
+/// Heights of the machine's side stacks.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Heights {
+    pub(crate) loops: usize,
+    pub(crate) places: usize,
+    pub(crate) handlers: usize,
+}
+
+/// Where an error is caught.
+#[derive(Clone, Copy)]
+pub(crate) struct Handler {
+    /// Index of its frame.
+    pub(crate) frame: usize,
+    pub(crate) target: usize,
+    pub(crate) stack: usize,
+    pub(crate) heights: Heights,
+}
+
+/// The place before a `with`, to come back to.
+pub(crate) struct SavedPlace {
+    pub(crate) place: Place,
+}
+
+/// A running loop.
+pub(crate) struct LoopState {
+    pub(crate) items: Loop,
+    /// Height of the stack around it.
+    pub(crate) stack: usize,
+}
+
+/// The items of a `for` that are still to come.
+pub(crate) enum Loop {
+    /// Of a `while`: none.
+    Endless,
+    Range { next: i128, end: i128 },
+    List { list: List, at: usize },
+    Table { table: Table, at: usize },
+    Values(std::vec::IntoIter<Value>),
+}
+
+impl Iterator for Loop {
+    type Item = Value;
+
+    #[inline]
+    fn next(&mut self) -> Option<Value> {
+        match self {
+            Self::Range { next, end } => {
+                if *next >= *end {
+                    return None;
+                }
+                let n = *next as i64;
+                *next += 1;
+                Some(Value::Int(n))
+            }
+            Self::List { list, at } => {
+                let item = list.get(*at)?.clone();
+                *at += 1;
+                Some(item)
+            }
+            Self::Table { table, at } => {
+                let row = table.rows().get(*at)?.clone();
+                *at += 1;
+                Some(Value::Record(row))
+            }
+            Self::Values(items) => items.next(),
+            Self::Endless => None,
+        }
+    }
+}
