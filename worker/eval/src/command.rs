@@ -126,8 +126,15 @@ pub(crate) enum Word {
     Text(Str),
     /// A group's value.
     Value(Value),
-    Long { name: Str, raw: Str, value: FlagWord },
-    Short { letters: Str, raw: Str },
+    Long {
+        name: Str,
+        raw: Str,
+        value: FlagWord,
+    },
+    Short {
+        letters: Str,
+        raw: Str,
+    },
     DashDash,
 }
 

@@ -38,7 +38,8 @@ pub(crate) struct Options {
 
 /// Compiles a program.
 pub(crate) fn compile(program: &Program, unit: Arc<Unit>, options: Options) -> Arc<Code> {
-    let mut compiler = Compiler { unit, options, names: Vec::new(), by_name: HashMap::new(), fns: Vec::new(), exports: Vec::new() };
+    let mut compiler =
+        Compiler { unit, options, names: Vec::new(), by_name: HashMap::new(), fns: Vec::new(), exports: Vec::new() };
     compiler.fns.push(FnBuilder::new(CodeKind::Program, place(program.span)));
     compiler.program(program);
     let mut code = compiler.end_function(None, None);

@@ -100,7 +100,8 @@ fn unknown(machine: &Machine, recv: &Value, name: &str, as_field: bool) -> Error
             _ => error,
         };
     }
-    let text = if as_field { format!("{ty} has no field `{name}`") } else { format!("unknown method `.{name}` on {ty}") };
+    let text =
+        if as_field { format!("{ty} has no field `{name}`") } else { format!("unknown method `.{name}` on {ty}") };
     let error = ErrorValue::field_missing(text);
     let _ = machine;
     match suggest::method(recv, name) {

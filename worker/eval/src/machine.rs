@@ -171,9 +171,7 @@ impl Machine {
             None => Ok(Value::Null),
             Some(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => Ok(Value::str(text)),
-                Err(_) => {
-                    Err(ErrorValue::new(code::UTF8_ERROR, format!("the variable {name} is not UTF-8")).into())
-                }
+                Err(_) => Err(ErrorValue::new(code::UTF8_ERROR, format!("the variable {name} is not UTF-8")).into()),
             },
         }
     }

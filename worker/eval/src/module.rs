@@ -1,6 +1,5 @@
 //! Modules, sourced files and scripts.
 
-
 use shoal_syntax::Names;
 use shoal_value::{Bytes, ErrorValue, PathValue, Record, Str, Value, code};
 
@@ -120,7 +119,11 @@ impl Machine {
         let mut names = Names::script();
         names.session = self.transcript.is_some();
         for (name, kind) in root.names() {
-            if kind.is_value() { names.value.insert(name) } else { names.command.insert(name) };
+            if kind.is_value() {
+                names.value.insert(name)
+            } else {
+                names.command.insert(name)
+            };
         }
         let shown: Str = path.display().into();
         let program = parse(&source, &names, Some(&shown)).map_err(|error| {

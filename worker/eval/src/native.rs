@@ -51,9 +51,8 @@ pub(crate) fn function_value(name: &str) -> Option<Value> {
 
 /// The record an unbound namespace name stands for.
 pub(crate) fn namespace_record(machine: &mut Machine, name: &str) -> Eval<Option<Value>> {
-    static RECORDS: LazyLock<HashMap<&'static str, Record>> = LazyLock::new(|| {
-        standard().namespaces().map(|namespace| (namespace.name, members(namespace))).collect()
-    });
+    static RECORDS: LazyLock<HashMap<&'static str, Record>> =
+        LazyLock::new(|| standard().namespaces().map(|namespace| (namespace.name, members(namespace))).collect());
     let Some(record) = RECORDS.get(name) else { return Ok(None) };
     if standard().namespace(name).is_some_and(|namespace| namespace.dynamic.is_some()) {
         let config = machine.session.host.config();
@@ -104,6 +103,8 @@ impl Machine {
         if invocation.redirects.is_empty() {
             return Ok(value);
         }
-        Err(ErrorValue::arg_error("a script's value cannot be redirected here").with_hint("`.save(path)` writes it").into())
+        Err(ErrorValue::arg_error("a script's value cannot be redirected here")
+            .with_hint("`.save(path)` writes it")
+            .into())
     }
 }

@@ -91,7 +91,11 @@ impl Evaluators {
     /// The evaluators of a session over a host. `on_task_end` is called with what a task changed in the root scope of its
     /// request after that had ended.
     pub fn new(host: Arc<dyn Host>, on_task_end: impl Fn(Vec<(Str, Binding)>) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(Session { host, tasks: Tasks::new(Box::new(on_task_end)), plans: Mutex::new(LocalPlans::default()) }))
+        Self(Arc::new(Session {
+            host,
+            tasks: Tasks::new(Box::new(on_task_end)),
+            plans: Mutex::new(LocalPlans::default()),
+        }))
     }
 
     /// Asks all unfinished tasks to end.

@@ -14,7 +14,7 @@ use crate::unwind::Eval;
 pub(super) const COMMANDS: &[Command] = commands! {
     /// The working directory.
     ///
-    /// shoal> pwd == path(".").abs.parent
+    /// shoal> pwd.is_dir
     /// true
     pwd "pwd": [], Values, (0, 0), Bare, Plain(Types::PATH), Nothing,
         |ctx, _| Ok(Value::Path(ctx.cwd().path().clone()).into());
@@ -37,7 +37,7 @@ pub(super) const COMMANDS: &[Command] = commands! {
 
     /// Goes back to the directory on top of the stack and takes it off. Gives the stack.
     ///
-    /// shoal> let start = pwd; mkdir a; pushd a; popd; pwd == start
+    /// shoal> let start = pwd; mkdir a; pushd a; popd; start == pwd
     /// true
     /// shoal> popd
     /// ! custom

@@ -20,7 +20,9 @@ impl Machine {
             || !takes_any_word(command)
                 && invocation.words.iter().any(|word| match word {
                     Word::Long { name, .. } => **name != *"help" && long(command, name).is_none(),
-                    Word::Short { letters, .. } => !is_negative_number(letters) && letters.chars().any(|c| short(command, c).is_none()),
+                    Word::Short { letters, .. } => {
+                        !is_negative_number(letters) && letters.chars().any(|c| short(command, c).is_none())
+                    }
                     _ => false,
                 })
     }
@@ -209,7 +211,7 @@ fn takes_any_word(command: &Command) -> bool {
 
 /// Whether a list in a group becomes one argument per item.
 fn spreads(command: &Command) -> bool {
-    command.words != Words::PathThenValues
+    command.words != Words::PathThenValues && command.name != "echo"
 }
 
 /// `-5` is a number, not flags.

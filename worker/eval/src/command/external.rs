@@ -232,9 +232,7 @@ pub(crate) fn find_program(machine: &Machine, head: &str) -> Eval<Found> {
         let found = check(&path).map_err(|e| Unwind::from(e.about(head.as_bytes())))?;
         return Ok(match found {
             Some(true) => Found::Program(path),
-            Some(false) => {
-                Found::Refused(ErrorValue::new(code::PERMISSION, format!("{head}: not an executable file")))
-            }
+            Some(false) => Found::Refused(ErrorValue::new(code::PERMISSION, format!("{head}: not an executable file"))),
             None => Found::Nothing,
         });
     }

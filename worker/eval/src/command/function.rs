@@ -90,9 +90,9 @@ impl Machine {
         let word = match value {
             FlagWord::Given(word) => *word,
             FlagWord::None if is_switch => return Ok((param.name.clone(), Value::Bool(true))),
-            FlagWord::None | FlagWord::Next => words.next().ok_or_else(|| {
-                ErrorValue::arg_error(format!("{} requires a value", raw.trim_end_matches('=')))
-            })?,
+            FlagWord::None | FlagWord::Next => words
+                .next()
+                .ok_or_else(|| ErrorValue::arg_error(format!("{} requires a value", raw.trim_end_matches('='))))?,
         };
         let param = param.clone();
         let value = match word {

@@ -40,9 +40,7 @@ impl Machine {
                 if !bypass {
                     return self.invoke_builtin(command, invocation);
                 }
-            } else if !site.forced
-                && (standard().function(&site.head).is_some())
-            {
+            } else if !site.forced && (standard().function(&site.head).is_some()) {
                 let name = &site.head;
                 let error = ErrorValue::new(code::NOT_FOUND, format!("command not found: {name}"));
                 return Err(error.with_hint(format!("{name} is a function: write {name}(...)")).into());
@@ -64,7 +62,9 @@ impl Machine {
         }
         if redirects.iter().any(|(kind, _)| *kind == RedirectForm::In) {
             let text = format!("`{}` is a function: it takes no stdin", site.head);
-            return Err(ErrorValue::arg_error(text).with_hint(format!("pass the value: `{}(value)`", site.head)).into());
+            return Err(ErrorValue::arg_error(text)
+                .with_hint(format!("pass the value: `{}(value)`", site.head))
+                .into());
         }
         let floor = self.frames.len();
         let called = match &callee {
@@ -183,15 +183,12 @@ impl Machine {
             words.push(match value {
                 Value::Bool(false) => continue,
                 Value::Bool(true) => Word::Long { name: dashed.into(), raw, value: super::FlagWord::None },
-                value => Word::Long {
-                    name: dashed.into(),
-                    raw,
-                    value: super::FlagWord::Given(Box::new(Word::Value(value))),
-                },
+                value => {
+                    Word::Long { name: dashed.into(), raw, value: super::FlagWord::Given(Box::new(Word::Value(value))) }
+                }
             });
         }
-        let invocation =
-            Invocation { site: &site, env: Vec::new(), words, redirects: Vec::new(), block: None };
+        let invocation = Invocation { site: &site, env: Vec::new(), words, redirects: Vec::new(), block: None };
         let floor = self.frames.len();
         let called = self.invoke(invocation, None);
         self.finish(called, floor)

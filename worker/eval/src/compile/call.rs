@@ -48,7 +48,8 @@ impl Compiler {
 
     pub(super) fn call(&mut self, callee: &Expr, args: &Args) {
         if let ExprKind::Var(name) = &callee.kind {
-            if **name == *"assert" && (1..=2).contains(&args.pos.len()) && args.named.is_empty() && !self.is_bound(name) {
+            if **name == *"assert" && (1..=2).contains(&args.pos.len()) && args.named.is_empty() && !self.is_bound(name)
+            {
                 return self.assert(&args.pos[0], args.pos.get(1));
             }
             if let (maybe, Resolved::Root(at)) = self.resolve(name)

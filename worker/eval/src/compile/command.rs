@@ -35,7 +35,8 @@ impl Compiler {
 
     /// Emits the values of a command's words. A callee that is a variable comes first.
     fn command_site(&mut self, call: &CmdCall, bindings: bool) -> CommandSite {
-        let callee = if call.forced || call.head.path || !bindings { Callee::None } else { self.callee(&call.head.text) };
+        let callee =
+            if call.forced || call.head.path || !bindings { Callee::None } else { self.callee(&call.head.text) };
         let mut values = 0;
         let env = call.env_prefix.iter().map(|e| (e.name.name.clone(), self.arg(&e.value, &mut values))).collect();
         let args = call.args.iter().map(|arg| self.arg(arg, &mut values)).collect();
@@ -172,15 +173,14 @@ impl Compiler {
             return true;
         };
         let mut stages = Vec::new();
-        let mut values = 0;
-        let mut fed = true;
+        let (mut fed, mut value_last) = (true, false);
         if is_stage(arg) {
             fed = self.feed_source(recv, &mut stages);
             self.stage(arg, &mut stages);
         } else if is_stage(recv) || self.is_program_name(recv) {
             self.stage(recv, &mut stages);
             self.expr(arg, false);
-            values = 1;
+            (fed, value_last) = (false, true);
         } else {
             self.raise(
                 shoal_value::ErrorValue::type_error("feed needs a command on one side")
@@ -189,7 +189,7 @@ impl Compiler {
             self.emit(Op::Null);
             return true;
         }
-        let site = FeedSite { stages, fed, value_last: values == 1, place: place(expr.span) };
+        let site = FeedSite { stages, fed, value_last, place: place(expr.span) };
         let f = self.f();
         f.tables.feeds.push(Arc::new(site));
         let at = f.tables.feeds.len() as u32 - 1;

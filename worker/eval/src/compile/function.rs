@@ -261,7 +261,8 @@ impl Compiler {
 
     /// Whether `name` is bound as far as the text tells.
     pub(super) fn is_bound(&mut self, name: &Name) -> bool {
-        !matches!(self.resolve(name), (maybe, Resolved::Root(_)) if maybe.is_empty()) || self.options.known.contains(name)
+        !matches!(self.resolve(name), (maybe, Resolved::Root(_)) if maybe.is_empty())
+            || self.options.known.contains(name)
     }
 
     /// Captures variable `var` of the function at `level` into the innermost one.

@@ -105,7 +105,9 @@ impl Compiler {
                 StmtKind::Fn(decl) => drop(self.announce(&decl.name.name, BindingKind::Fn)),
                 StmtKind::Alias { name, .. } => drop(self.announce(&name.name, BindingKind::Alias)),
                 StmtKind::Use { path, alias } => {
-                    if let Some(name) = alias.as_ref().map(|a| a.name.clone()).or_else(|| super::command::use_stem(path)) {
+                    if let Some(name) =
+                        alias.as_ref().map(|a| a.name.clone()).or_else(|| super::command::use_stem(path))
+                    {
                         self.announce(&name, BindingKind::Use);
                     }
                 }
@@ -217,7 +219,9 @@ impl Compiler {
         let immutable = |kind: BindingKind| kind != BindingKind::Var;
         let op = match (maybe.first(), resolved) {
             (Some(at), _) => binary.map_or(Op::SetCaptured(*at), |b| Op::UpdateCaptured(*at, b)),
-            (None, Resolved::Local(var)) if immutable(self.f().vars[var as usize].kind) => return self.refuse(&name.name),
+            (None, Resolved::Local(var)) if immutable(self.f().vars[var as usize].kind) => {
+                return self.refuse(&name.name);
+            }
             (None, Resolved::Captured(_, kind)) if immutable(kind) => return self.refuse(&name.name),
             (None, Resolved::Local(var)) => binary.map_or(Op::SetLocal(var), |b| Op::UpdateLocal(var, b)),
             (None, Resolved::Captured(at, _)) => binary.map_or(Op::SetCaptured(at), |b| Op::UpdateCaptured(at, b)),
@@ -376,13 +380,7 @@ impl Compiler {
         }
     }
 
-    fn param(
-        &mut self,
-        at: u32,
-        name: &Name,
-        ty: Option<crate::types::Type>,
-        default: Option<&Expr>,
-    ) {
+    fn param(&mut self, at: u32, name: &Name, ty: Option<crate::types::Type>, default: Option<&Expr>) {
         self.f().params.push(Parameter { name: name.clone(), ty, has_default: default.is_some() });
         if let Some(default) = default {
             let given = self.emit(Op::Given(at, 0));

@@ -77,7 +77,9 @@ fn run(ctx: &mut Ctx<'_>, target: Value, args: Vec<Value>) -> Eval<Value> {
         Value::Str(text) => PathValue::from(&*ctx.machine().expand_home(text)?),
         Value::Path(path) => path.clone(),
         other => {
-            return Err(ErrorValue::type_error(format!("run: expected str or path, found {}", other.type_name())).into());
+            return Err(
+                ErrorValue::type_error(format!("run: expected str or path, found {}", other.type_name())).into()
+            );
         }
     };
     let text: Str = path.display().into();

@@ -121,12 +121,18 @@ pub(super) static SINKS: &[Method] = &[
             Ok(())
         })
     }),
-    Method { touches: Touches::Writes, ..row("save", PATH, "Writes one line per item; gives the path.", |ctx, recv, args| {
-        write_lines(ctx, &recv, &args, WriteMode::Truncate)
-    }) },
-    Method { touches: Touches::Writes, ..row("append", PATH, "Appends one line per item; gives the path.", |ctx, recv, args| {
-        write_lines(ctx, &recv, &args, WriteMode::Append)
-    }) },
+    Method {
+        touches: Touches::Writes,
+        ..row("save", PATH, "Writes one line per item; gives the path.", |ctx, recv, args| {
+            write_lines(ctx, &recv, &args, WriteMode::Truncate)
+        })
+    },
+    Method {
+        touches: Touches::Writes,
+        ..row("append", PATH, "Appends one line per item; gives the path.", |ctx, recv, args| {
+            write_lines(ctx, &recv, &args, WriteMode::Append)
+        })
+    },
     row("tee", &[Param::optional("n", Types::INT)], "`n` streams of the same items (2).", |ctx, recv, args| {
         let n = args.count(0)?.unwrap_or(2);
         if n == 0 {
@@ -230,7 +236,8 @@ fn window(ctx: &mut Ctx<'_>, recv: Value, args: Args) -> Eval<Value> {
     match args.peek(0) {
         Some(Value::Int(n)) => {
             let size = usize::try_from(*n).ok().filter(|n| *n > 0);
-            let size = size.ok_or_else(|| ErrorValue::arg_error(format!("window: expected a positive size, found {n}")))?;
+            let size =
+                size.ok_or_else(|| ErrorValue::arg_error(format!("window: expected a positive size, found {n}")))?;
             derive(ctx, &recv, "window", |source| Window { source, size, items: VecDeque::new() })
         }
         duration => {
@@ -293,9 +300,8 @@ fn write_lines(ctx: &mut Ctx<'_>, recv: &Value, args: &Args, mode: WriteMode) ->
     let mut file = ctx.files().create(ctx.at(&path), mode).map_err(|e| ctx.file_error(&e, &path))?;
     while let Some(item) = source.next(ctx.machine())? {
         let line = line_bytes(&item)?;
-        file.write_all(&line).map_err(|e| {
-            ErrorValue::new(shoal_value::code::IO_ERROR, format!("{}: {e}", path.display()))
-        })?;
+        file.write_all(&line)
+            .map_err(|e| ErrorValue::new(shoal_value::code::IO_ERROR, format!("{}: {e}", path.display())))?;
     }
     Ok(Value::Path(path))
 }

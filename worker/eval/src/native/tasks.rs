@@ -32,7 +32,9 @@ pub(super) static METHODS: &[Method] = &[
         _ => Ok(Value::Null),
     }),
     row("suspend", "Stops the task's running programs; gives the task.", |ctx, recv, _args| suspend(ctx, recv, true)),
-    row("resume", "Continues the task's stopped programs; gives the task.", |ctx, recv, _args| suspend(ctx, recv, false)),
+    row("resume", "Continues the task's stopped programs; gives the task.", |ctx, recv, _args| {
+        suspend(ctx, recv, false)
+    }),
 ];
 
 pub(super) static COMMANDS: &[Command] = &[Command {

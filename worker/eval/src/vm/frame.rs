@@ -116,9 +116,18 @@ pub(crate) struct LoopState {
 pub(crate) enum Loop {
     /// Of a `while`: none.
     Endless,
-    Range { next: i128, end: i128 },
-    List { list: List, at: usize },
-    Table { table: Table, at: usize },
+    Range {
+        next: i128,
+        end: i128,
+    },
+    List {
+        list: List,
+        at: usize,
+    },
+    Table {
+        table: Table,
+        at: usize,
+    },
     Values(std::vec::IntoIter<Value>),
 }
 

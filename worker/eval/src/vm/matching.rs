@@ -39,9 +39,9 @@ impl Machine {
                 fits
             }
             Pattern::Record(fields) => match value {
-                Value::Record(record) => fields.iter().all(|(key, pattern)| {
-                    record.get(key).is_some_and(|value| self.fits(linked, at, pattern, value))
-                }),
+                Value::Record(record) => fields
+                    .iter()
+                    .all(|(key, pattern)| record.get(key).is_some_and(|value| self.fits(linked, at, pattern, value))),
                 _ => false,
             },
             Pattern::List { items, rest } => self.fits_list(linked, at, items, *rest, value),
@@ -63,7 +63,8 @@ impl Machine {
             _ => return false,
         };
         let long_enough = if rest.is_some() { list.len() >= patterns.len() } else { list.len() == patterns.len() };
-        if !long_enough || !patterns.iter().zip(list.iter()).all(|(pattern, item)| self.fits(linked, at, pattern, item)) {
+        if !long_enough || !patterns.iter().zip(list.iter()).all(|(pattern, item)| self.fits(linked, at, pattern, item))
+        {
             return false;
         }
         if let Some(Some(target)) = rest {

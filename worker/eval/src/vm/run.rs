@@ -53,7 +53,13 @@ impl Machine {
     }
 
     /// Runs operations of the frame on top until it calls, returns or raises. `pc` is one after the last operation.
-    fn execute(&mut self, code: &Arc<Code>, linked: &Linked, (base, cells): (usize, usize), pc: &mut usize) -> Eval<Exit> {
+    fn execute(
+        &mut self,
+        code: &Arc<Code>,
+        linked: &Linked,
+        (base, cells): (usize, usize),
+        pc: &mut usize,
+    ) -> Eval<Exit> {
         let ops = &code.ops;
         let mut next = *pc;
         macro_rules! pop {
@@ -283,13 +289,20 @@ impl Machine {
     }
 
     #[inline(never)]
-    fn update_local(&mut self, at: usize, op: BinaryOp, left: Value, right: Value) -> Result<(), shoal_value::ErrorValue> {
+    fn update_local(
+        &mut self,
+        at: usize,
+        op: BinaryOp,
+        left: Value,
+        right: Value,
+    ) -> Result<(), shoal_value::ErrorValue> {
         // An operator that fails leaves the variable as it was.
-        let kept = if matches!(left, Value::List(_) | Value::Table(_)) && matches!(right, Value::List(_) | Value::Table(_)) {
-            None
-        } else {
-            Some(left.clone())
-        };
+        let kept =
+            if matches!(left, Value::List(_) | Value::Table(_)) && matches!(right, Value::List(_) | Value::Table(_)) {
+                None
+            } else {
+                Some(left.clone())
+            };
         match ops::binary(op, left, right) {
             Ok(value) => {
                 self.stack[at] = value;

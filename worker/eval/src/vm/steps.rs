@@ -64,10 +64,9 @@ impl Machine {
         Ok(match value {
             Value::List(list) => Loop::List { list, at: 0 },
             Value::Table(table) => Loop::Table { table, at: 0 },
-            Value::Range(range) => Loop::Range {
-                next: range.start.into(),
-                end: i128::from(range.end) + i128::from(range.inclusive),
-            },
+            Value::Range(range) => {
+                Loop::Range { next: range.start.into(), end: i128::from(range.end) + i128::from(range.inclusive) }
+            }
             Value::Glob(glob) => {
                 let matches = Ctx::new(self).expand(&glob)?;
                 Loop::Values(matches.into_iter().map(Value::Path).collect::<Vec<_>>().into_iter())
@@ -347,7 +346,8 @@ pub(crate) fn failure(outcome: &Outcome) -> ErrorValue {
 }
 
 pub(crate) fn immutable(name: &str) -> ErrorValue {
-    ErrorValue::type_error(format!("`{name}` is immutable")).with_hint(format!("declare it with var: `var {name} = ...`"))
+    ErrorValue::type_error(format!("`{name}` is immutable"))
+        .with_hint(format!("declare it with var: `var {name} = ...`"))
 }
 
 pub(crate) fn unknown_variable(name: &str) -> ErrorValue {

@@ -100,5 +100,6 @@ fn every_core_case_holds() {
             failures.extend(judge(&expected, &run(&host, &case.src)).map(|text| format!("{stem}::{text}")));
         }
     }
+    println!("{count} cases");
     assert!(failures.is_empty(), "{} of {count} cases fail:\n{}", failures.len(), failures.join("\n"));
 }
