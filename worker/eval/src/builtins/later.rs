@@ -21,7 +21,7 @@ pub(super) const COMMANDS: &[Command] = commands! {
 
     /// Runs a program on the terminal. Not available in this build.
     ///
-    /// shoal> interact vi
+    /// shoal> interact
     /// ! custom
     interact "interact CMD...": [], Values, (0, MANY), Bare, Any, Opaque, |_, _| Err(unavailable("interact").into());
 

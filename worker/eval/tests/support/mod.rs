@@ -32,6 +32,16 @@ impl TestHost {
         Arc::new(Self { dir, files: files::RealFiles::new(trash), processes: programs::RealPrograms, clock })
     }
 
+    /// Makes a file, or a directory if `name` ends in `/`.
+    pub(crate) fn fixture(&self, name: &str, contents: &[u8]) {
+        let path = self.dir.path().join(name);
+        if name.ends_with('/') {
+            std::fs::create_dir_all(path).expect("a directory can be made");
+        } else {
+            std::fs::write(path, contents).expect("a file can be made");
+        }
+    }
+
     /// Its directory, as a working directory.
     pub(crate) fn cwd(&self) -> Arc<dyn Dir> {
         use std::os::unix::ffi::OsStrExt;

@@ -26,8 +26,8 @@ pub(crate) static YAML: Namespace = Namespace {
         parse: [need("text", Types::ANY)], Data, Pure, |args| parse(source("yaml.parse", &args)?);
         /// YAML text of a value in block style.
         ///
-        /// shoal> yaml.stringify({a: 1, b: ["x", "y"]})
-        /// "a: 1\nb:\n- x\n- y\n"
+        /// shoal> yaml.stringify({a: 1, b: ["p", "q"]})
+        /// "a: 1\nb:\n- p\n- q\n"
         stringify: [need("v", Types::ANY)], Plain(Types::STR), Pure, |args| stringify(args.value_at(0));
     },
 };
