@@ -4,14 +4,22 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+mod complete;
+mod describe;
 mod diag;
+mod format;
 mod lex;
 mod names;
+pub mod nesting;
 mod parser;
+pub mod tree_json;
 pub mod vocab;
 
+pub use complete::{Completion, Wanted, complete};
+pub use describe::{Description, describe};
 pub use diag::{Diag, Note, PARSE_ERROR, TOO_LARGE};
-pub use names::Names;
+pub use format::format;
+pub use names::{Names, module_name};
 
 use ast::{Program, Span};
 

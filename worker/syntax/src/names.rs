@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::ast::Name;
+use crate::{lex, vocab};
 
 /// The names known before the first statement. They decide whether a line is a command or an expression.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,4 +26,11 @@ impl Names {
     pub fn session(value: HashSet<Name>, command: HashSet<Name>) -> Self {
         Self { value, command, session: true }
     }
+}
+
+/// The name a module is bound to: the stem of its file, if that is an identifier and not reserved.
+pub fn module_name(path: &str) -> Option<Name> {
+    let file = path.rsplit('/').next()?;
+    let stem = file.strip_suffix(".shl").unwrap_or(file);
+    (lex::is_name(stem) && !vocab::is_keyword(stem)).then(|| stem.into())
 }

@@ -21,13 +21,9 @@ use std::collections::BTreeMap;
 
 use crate::ast::{Ident, Program, Span};
 use crate::lex::{self, Tok, Token};
+use crate::nesting::with_stack;
 use crate::{Diag, MAX_NESTING, Names, Note, Parsed};
 use names::Scopes;
-
-/// Stack that one level of nesting may use before its next check; measured in unoptimised builds with a wide margin.
-const RED_ZONE: usize = 256 * 1024;
-/// Stack that is added when it runs low.
-const STACK_STEP: usize = 2 * 1024 * 1024;
 
 /// Why a rule did not apply.
 pub(crate) struct Reject {
@@ -225,11 +221,7 @@ impl<'s> Parser<'s> {
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         self.depth += 1;
         self.peak = self.peak.max(self.depth);
-        let result = if self.depth > MAX_NESTING {
-            Err(self.too_deep())
-        } else {
-            stacker::maybe_grow(RED_ZONE, STACK_STEP, || read(self))
-        };
+        let result = if self.depth > MAX_NESTING { Err(self.too_deep()) } else { with_stack(|| read(self)) };
         self.depth -= 1;
         result
     }

@@ -153,7 +153,7 @@ impl Parser<'_> {
             // A path or another word of a command is no token; the message below serves it better.
             Err(reject) if reject.diag.what.starts_with("unexpected character") => {
                 let at = self.next_start();
-                Token { kind: Tok::Ident, start: at, end: at + 1 }
+                Token { kind: Tok::Ident, start: at, end: reject.diag.at.end.max(at) }
             }
             Err(reject) => return reject,
         };

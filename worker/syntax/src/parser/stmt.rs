@@ -10,8 +10,8 @@ use crate::ast::{
     ArgKind, AssignOp, Block, Expr, ExprKind, FnDecl, Ident, Name, Param, PatternKind, RestParam, Stmt, StmtKind,
     Target, TypeExpr, TypeName,
 };
-use crate::lex::{self, Tok};
-use crate::vocab;
+use crate::lex::Tok;
+use crate::names::module_name;
 
 impl Parser<'_> {
     /// A block with a scope of its own; `item` says whether a leading `.` in it can be the item of a call around it.
@@ -170,17 +170,17 @@ impl Parser<'_> {
         let at = self.next_start();
         let path = self.argument(at)?;
         let alias = if self.eat_word("as") { Some(self.expect_binding_name("a name")?) } else { None };
-        let stem = match (&alias, &path.kind) {
+        let bound = match (&alias, &path.kind) {
             (Some(alias), _) => Some(alias.name.clone()),
-            (None, ArgKind::Word(text) | ArgKind::Path(text)) => stem(text),
+            (None, ArgKind::Word(text) | ArgKind::Path(text)) => module_name(text),
             (None, ArgKind::Quoted(text)) => match &text.kind {
-                ExprKind::Str(text) => stem(text),
+                ExprKind::Str(text) => module_name(text),
                 _ => None,
             },
             _ => None,
         };
-        if let Some(stem) = stem {
-            self.scopes.declare(&stem, Bound::Value);
+        if let Some(bound) = bound {
+            self.scopes.declare(&bound, Bound::Value);
         }
         Ok(StmtKind::Use { path, alias })
     }
@@ -353,13 +353,6 @@ impl Parser<'_> {
         }
         found
     }
-}
-
-/// The name a module is bound to: the file's stem if that is an identifier.
-fn stem(path: &str) -> Option<Name> {
-    let file = path.rsplit('/').next()?;
-    let stem = file.strip_suffix(".shl").unwrap_or(file);
-    (lex::is_name(stem) && !vocab::is_keyword(stem)).then(|| stem.into())
 }
 
 /// The comment lines directly above the declaration that starts at `start`, without `#` and one space.

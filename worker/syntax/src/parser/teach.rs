@@ -83,15 +83,16 @@ pub(crate) fn foreign_redirect(src: &str, at: usize) -> Option<Diag> {
 
 /// Braces among words, at `brace`, in the argument that starts at `start`.
 pub(crate) fn no_brace_expansion(src: &str, start: usize, brace: usize) -> Diag {
-    let end = lex::brace_end(src, brace).filter(|end| !src[brace..*end].contains('\n')).unwrap_or(brace + 1);
-    let words: Vec<&str> = src[brace + 1..end.max(brace + 2).min(src.len()) - 1].split(',').map(str::trim).collect();
+    let close = lex::brace_end(src, brace).filter(|end| !src[brace..*end].contains('\n'));
+    let inside = close.map_or("", |end| &src[brace + 1..end - 1]);
+    let words: Vec<&str> = inside.split(',').map(str::trim).collect();
     let hint = if words.len() > 1 && words.iter().all(|word| lex::is_name(word)) {
         let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
         format!("a list in ( ) spreads to arguments: `([{}])`; or quote the word", quoted.join(", "))
     } else {
         "a list in ( ) spreads to arguments: `([\"a\", \"b\"])`; text with braces goes in quotes".to_owned()
     };
-    Diag::new(start..end, "no brace expansion").hint(hint)
+    Diag::new(start..close.unwrap_or(brace + 1), "no brace expansion").hint(hint)
 }
 
 pub(crate) fn words_after_ampersand(src: &str, at: usize) -> Diag {
@@ -132,7 +133,7 @@ pub(crate) fn test_brackets(src: &str, at: usize) -> Diag {
 /// `x=(1 2)`
 pub(crate) fn array_syntax(src: &str, name: &Ident, open: usize) -> Diag {
     let end = lex::balanced_end(src, open).unwrap_or(open + 1);
-    let items: Vec<&str> = src[open + 1..end - 1].split_whitespace().collect();
+    let items: Vec<&str> = src[open + 1..(end - 1).max(open + 1)].split_whitespace().collect();
     Diag::new(open..end, "no array syntax").hint(format!("`{} = [{}]`", name.name, items.join(", ")))
 }
 
