@@ -53,7 +53,7 @@ const fn exit_row(name: &'static str, synopsis: &'static str) -> Command {
         synopsis,
         gives: Gives::Plain(Types::NULL),
         touches: Touches::Nothing,
-        doc: "Stops the program at once with a status.",
+        doc: "Stops the program at once with a status, 0 if none is given.\n\nshoal> exit 3; raise(\"never\")\nnull",
         run: exit,
     }
 }

@@ -16,7 +16,7 @@ pub(super) static FUNCTIONS: &[Function] = &[Function {
     gives: Gives::Any,
     touches: Touches::Opaque,
     doc: "Runs a script by its path or a program by its name, past builtins, functions and adapters.\n\n\
-          shoal> run(\"printf\", \"%s\", \"hi\").out\n\"hi\"",
+          shoal> \"args.len()\".save(\"s.shl\"); run(\"./s.shl\", \"a\", \"b\")\n2",
     run: |ctx, mut args: Args| {
         let target = args.take(0);
         let rest = args.take_rest();
@@ -34,7 +34,8 @@ pub(super) static COMMANDS: &[Command] = &[
         synopsis: "source PATH",
         gives: Gives::Any,
         touches: Touches::Opaque,
-        doc: "Runs a file in the scope at hand and gives its last value.",
+        doc: "Runs a file in the scope at hand and gives its last value.\n\n\
+              shoal> \"let x = 4\".save(\"s.shl\"); source s.shl; x\n4",
         run: |ctx, args: CommandArgs| match args.args.first() {
             Some(Value::Path(path)) => {
                 let path = path.clone();
@@ -52,7 +53,8 @@ pub(super) static COMMANDS: &[Command] = &[
         synopsis: "run TARGET [ARG...]",
         gives: Gives::Any,
         touches: Touches::Opaque,
-        doc: "Runs a script by its path or a program by its name, past builtins, functions and adapters.",
+        doc: "Runs a script by its path or a program by its name, past builtins, functions and adapters.\n\n\
+              shoal> \"args\".save(\"s.shl\"); run ./s.shl a b\n[\"a\", \"b\"]",
         run: |ctx, args: CommandArgs| {
             let mut args = args.args.into_iter();
             let target = args.next().unwrap_or(Value::Null);

@@ -30,18 +30,26 @@ const fn row(name: &'static str, params: &'static [Param], doc: &'static str, ru
 }
 
 pub(super) static COMBINATORS: &[Method] = &[
-    row("map", F, "Each item through `f`.", |ctx, recv, mut args| {
-        let f = args.take(0);
-        derive(ctx, &recv, "map", |source| Map(source, f))
-    }),
-    row("where", P, "Items that satisfy `p`.", filter),
-    row("filter", P, "Items that satisfy `p`.", filter),
-    row("enumerate", &[], "Pairs of index and item.", |ctx, recv, _| {
-        derive(ctx, &recv, "enumerate", |source| Enumerate(source, 0))
-    }),
-    row("skip", N, "Without the first `n` items.", skip),
-    row("drop", N, "Without the first `n` items.", skip),
-    row("take", N, "The first `n` items; bounded.", |ctx, recv, args| {
+    row(
+        "map",
+        F,
+        "Each item through `f`.\n\nshoal> [1, 2].stream().map(x => x * 10).collect()\n[10, 20]",
+        |ctx, recv, mut args| {
+            let f = args.take(0);
+            derive(ctx, &recv, "map", |source| Map(source, f))
+        },
+    ),
+    row("where", P, "Items that satisfy `p`.\n\nshoal> [1, 2, 3].stream().where(x => x > 1).collect()\n[2, 3]", filter),
+    row("filter", P, "Items that satisfy `p`.\n\nshoal> [1, 2, 3].stream().filter(x => x < 2).collect()\n[1]", filter),
+    row(
+        "enumerate",
+        &[],
+        "Pairs of index and item.\n\nshoal> [\"a\", \"b\"].stream().enumerate().collect()\n[[0, \"a\"], [1, \"b\"]]",
+        |ctx, recv, _| derive(ctx, &recv, "enumerate", |source| Enumerate(source, 0)),
+    ),
+    row("skip", N, "Without the first `n` items.\n\nshoal> [1, 2, 3].stream().skip(1).collect()\n[2, 3]", skip),
+    row("drop", N, "Without the first `n` items.\n\nshoal> [1, 2, 3].stream().drop(2).collect()\n[3]", skip),
+    row("take", N, "The first `n` items; bounded.\n\nshoal> every(1ms).take(3).len()\n3", |ctx, recv, args| {
         let n = args.count(0)?.unwrap_or(0);
         let source = source(ctx, &recv)?;
         Ok(stream::new(&format!("{}.take", source.label), true, Take(source, n)))
@@ -49,73 +57,109 @@ pub(super) static COMBINATORS: &[Method] = &[
     row(
         "take_until",
         &[Param::required("until", CALLABLE.or(Types::STREAM))],
-        "Items before the first that satisfies `p`, or before another stream has one; bounded.",
+        "Items before the first that satisfies `p`, or before another stream has one; bounded.\n\nshoal> [1, 2, 3].stream().take_until(x => x == 3).collect()\n[1, 2]",
         take_until,
     ),
     row(
         "scan",
         &[Param::required("init", Types::ANY), Param::required("f", CALLABLE)],
-        "Each new accumulator of `f(acc, item)`.",
+        "Each new accumulator of `f(acc, item)`.\n\nshoal> [1, 2, 3].stream().scan(0, (acc, x) => acc + x).collect()\n[1, 3, 6]",
         |ctx, recv, mut args| {
             let (acc, f) = (args.take(0), args.take(1));
             derive(ctx, &recv, "scan", |source| Scan { source, acc, f })
         },
     ),
-    row("flat_map", F, "The items of what `f` gives for each item.", |ctx, recv, mut args| {
-        let f = args.take(0);
-        derive(ctx, &recv, "flat_map", |source| FlatMap { source, f, items: VecDeque::new() })
-    }),
-    row("dedupe", &[], "Without items equal to the one before.", |ctx, recv, _| {
-        derive(ctx, &recv, "dedupe", |source| Dedupe(source, None))
-    }),
-    row("distinct", &[], "Without items equal to any before.", |ctx, recv, _| {
-        derive(ctx, &recv, "distinct", |source| Distinct(source, HashSet::new()))
-    }),
+    row(
+        "flat_map",
+        F,
+        "The items of what `f` gives for each item.\n\nshoal> [1, 2].stream().flat_map(x => [x, x * 10]).collect()\n[1, 10, 2, 20]",
+        |ctx, recv, mut args| {
+            let f = args.take(0);
+            derive(ctx, &recv, "flat_map", |source| FlatMap { source, f, items: VecDeque::new() })
+        },
+    ),
+    row(
+        "dedupe",
+        &[],
+        "Without items equal to the one before.\n\nshoal> [1, 1, 2, 1].stream().dedupe().collect()\n[1, 2, 1]",
+        |ctx, recv, _| derive(ctx, &recv, "dedupe", |source| Dedupe(source, None)),
+    ),
+    row(
+        "distinct",
+        &[],
+        "Without items equal to any before.\n\nshoal> [1, 1, 2, 1].stream().distinct().collect()\n[1, 2]",
+        |ctx, recv, _| derive(ctx, &recv, "distinct", |source| Distinct(source, HashSet::new())),
+    ),
     row(
         "window",
         &[Param::required("n", Types::INT.or(Types::DURATION))],
-        "Sliding lists of `n` items, or of the items of the last duration.",
+        "Sliding lists of `n` items, or of the items of the last duration.\n\nshoal> [1, 2, 3].stream().window(2).collect()\n[[1, 2], [2, 3]]",
         window,
     ),
-    row("debounce", D, "The last item before a quiet `d`.", |ctx, recv, args| {
-        let interval = interval(args.peek(0), "debounce")?;
-        derive(ctx, &recv, "debounce", |source| Debounce { source, interval, pending: None })
-    }),
-    row("throttle", D, "At most one item per `d`.", |ctx, recv, args| {
-        let interval = interval(args.peek(0), "throttle")?;
-        derive(ctx, &recv, "throttle", |source| Throttle { source, interval, last: None })
-    }),
-    row("buffer", N, "The same items.", |ctx, recv, args| {
+    row(
+        "debounce",
+        D,
+        "The last item before a quiet `d`.\n\nshoal> [1, 2, 3].stream().debounce(1ms).collect()\n[3]",
+        |ctx, recv, args| {
+            let interval = interval(args.peek(0), "debounce")?;
+            derive(ctx, &recv, "debounce", |source| Debounce { source, interval, pending: None })
+        },
+    ),
+    row(
+        "throttle",
+        D,
+        "At most one item per `d`.\n\nshoal> [1, 2, 3].stream().throttle(1m).collect()\n[1]",
+        |ctx, recv, args| {
+            let interval = interval(args.peek(0), "throttle")?;
+            derive(ctx, &recv, "throttle", |source| Throttle { source, interval, last: None })
+        },
+    ),
+    row("buffer", N, "The same items.\n\nshoal> [1, 2].stream().buffer(8).collect()\n[1, 2]", |ctx, recv, args| {
         args.count(0)?;
         derive(ctx, &recv, "buffer", |source| Skip(source, 0))
     }),
-    row("merge", OTHER, "The items of both.", |ctx, recv, args| {
-        let other = other(ctx, &args)?;
-        let first = source(ctx, &recv)?;
-        let (label, bounded) = (format!("{}.merge", first.label), first.bounded && other.bounded);
-        Ok(stream::new(&label, bounded, Merge { sources: VecDeque::from([first, other]) }))
-    }),
-    row("zip", OTHER, "Pairs until one ends.", |ctx, recv, args| {
-        let other = other(ctx, &args)?;
-        let first = source(ctx, &recv)?;
-        let (label, bounded) = (format!("{}.zip", first.label), first.bounded || other.bounded);
-        Ok(stream::new(&label, bounded, Zip(first, other)))
-    }),
+    row(
+        "merge",
+        OTHER,
+        "The items of both.\n\nshoal> [1, 2].stream().merge([3].stream()).sum()\n6",
+        |ctx, recv, args| {
+            let other = other(ctx, &args)?;
+            let first = source(ctx, &recv)?;
+            let (label, bounded) = (format!("{}.merge", first.label), first.bounded && other.bounded);
+            Ok(stream::new(&label, bounded, Merge { sources: VecDeque::from([first, other]) }))
+        },
+    ),
+    row(
+        "zip",
+        OTHER,
+        "Pairs until one ends.\n\nshoal> [1, 2].stream().zip([5].stream()).collect()\n[[1, 5]]",
+        |ctx, recv, args| {
+            let other = other(ctx, &args)?;
+            let first = source(ctx, &recv)?;
+            let (label, bounded) = (format!("{}.zip", first.label), first.bounded || other.bounded);
+            Ok(stream::new(&label, bounded, Zip(first, other)))
+        },
+    ),
 ];
 
 pub(super) static SINKS: &[Method] = &[
-    row("collect", &[], "All items as a list.", |ctx, recv, _| {
+    row("collect", &[], "All items as a list.\n\nshoal> [1, 2].stream().collect()\n[1, 2]", |ctx, recv, _| {
         let items = gather(ctx, &recv)?;
         Ok(Value::list(items)?)
     }),
-    row("each", F, "Calls `f` with each item.", |ctx, recv, mut args| {
-        let f = args.take(0);
-        each(ctx, &recv, |ctx, item| {
-            let value = ctx.call(&f, &[item])?;
-            Ok(ctx.discard(&value)?)
-        })
-    }),
-    row("render", &[], "Hands each item to the sink.", |ctx, recv, _| {
+    row(
+        "each",
+        F,
+        "Calls `f` with each item.\n\nshoal> var s = 0; [1, 2].stream().each(x => { s += x }); s\n3",
+        |ctx, recv, mut args| {
+            let f = args.take(0);
+            each(ctx, &recv, |ctx, item| {
+                let value = ctx.call(&f, &[item])?;
+                Ok(ctx.discard(&value)?)
+            })
+        },
+    ),
+    row("render", &[], "Hands each item to the sink.\n\nshoal> [1, 2].stream().render()\nnull", |ctx, recv, _| {
         each(ctx, &recv, |ctx, item| {
             ctx.sink().value(&item, false);
             Ok(())
@@ -123,50 +167,86 @@ pub(super) static SINKS: &[Method] = &[
     }),
     Method {
         touches: Touches::Writes,
-        ..row("save", PATH, "Writes one line per item; gives the path.", |ctx, recv, args| {
-            write_lines(ctx, &recv, &args, WriteMode::Truncate)
-        })
+        ..row(
+            "save",
+            PATH,
+            "Writes one line per item; gives the path.\n\nshoal> [\"a\", {b: 1}].stream().save(\"f.txt\"); path(\"f.txt\").lines\n[\"a\", \"{\\\"b\\\":1}\"]",
+            |ctx, recv, args| write_lines(ctx, &recv, &args, WriteMode::Truncate),
+        )
     },
     Method {
         touches: Touches::Writes,
-        ..row("append", PATH, "Appends one line per item; gives the path.", |ctx, recv, args| {
-            write_lines(ctx, &recv, &args, WriteMode::Append)
-        })
+        ..row(
+            "append",
+            PATH,
+            "Appends one line per item; gives the path.\n\nshoal> [\"a\"].stream().save(\"f.txt\"); [\"b\"].stream().append(\"f.txt\"); path(\"f.txt\").lines\n[\"a\", \"b\"]",
+            |ctx, recv, args| write_lines(ctx, &recv, &args, WriteMode::Append),
+        )
     },
-    row("tee", &[Param::optional("n", Types::INT)], "`n` streams of the same items (2).", |ctx, recv, args| {
-        let n = args.count(0)?.unwrap_or(2);
-        if n == 0 {
-            return Err(ErrorValue::arg_error("tee: expected at least 1 stream, found 0").into());
-        }
-        let label = match &recv {
-            Value::Stream(stream) => stream.label(),
-            _ => "tee".into(),
-        };
-        let items = gather(ctx, &recv)?;
-        Ok(Value::list((0..n).map(|_| stream::bounded(&label, items.clone())).collect())?)
-    }),
-    row("first", &[Param::optional("n", Types::INT)], "The first item or null; the first `n` as a list.", first),
-    row("find", P, "The first item that satisfies `p`, or null.", |ctx, recv, mut args| {
-        let p = args.take(0);
-        let found = search(ctx, &recv, |ctx, item| ctx.holds(&p, std::slice::from_ref(item)))?;
-        Ok(found.unwrap_or(Value::Null))
-    }),
-    row("any", P, "Whether some item satisfies `p`.", |ctx, recv, mut args| {
-        let p = args.take(0);
-        let found = search(ctx, &recv, |ctx, item| ctx.holds(&p, std::slice::from_ref(item)))?;
-        Ok(Value::Bool(found.is_some()))
-    }),
-    row("all", P, "Whether all items satisfy `p`.", |ctx, recv, mut args| {
-        let p = args.take(0);
-        let found = search(ctx, &recv, |ctx, item| Ok(!ctx.holds(&p, std::slice::from_ref(item))?))?;
-        Ok(Value::Bool(found.is_none()))
-    }),
-    row("contains", &[Param::required("v", Types::ANY)], "Whether some item equals `v`.", |ctx, recv, mut args| {
-        let wanted = args.take(0);
-        let found = search(ctx, &recv, |_, item| Ok(shoal_value::equal::equal(item, &wanted)?))?;
-        Ok(Value::Bool(found.is_some()))
-    }),
-    row("is_empty", &[], "Whether there is no item.", |ctx, recv, _| {
+    row(
+        "tee",
+        &[Param::optional("n", Types::INT)],
+        "`n` streams of the same items (2).\n\nshoal> [1, 2].stream().tee().map(s => s.sum())\n[3, 3]",
+        |ctx, recv, args| {
+            let n = args.count(0)?.unwrap_or(2);
+            if n == 0 {
+                return Err(ErrorValue::arg_error("tee: expected at least 1 stream, found 0").into());
+            }
+            let label = match &recv {
+                Value::Stream(stream) => stream.label(),
+                _ => "tee".into(),
+            };
+            let items = gather(ctx, &recv)?;
+            Ok(Value::list((0..n).map(|_| stream::bounded(&label, items.clone())).collect())?)
+        },
+    ),
+    row(
+        "first",
+        &[Param::optional("n", Types::INT)],
+        "The first item or null; the first `n` as a list.\n\nshoal> every(1ms).map(t => 7).first()\n7",
+        first,
+    ),
+    row(
+        "find",
+        P,
+        "The first item that satisfies `p`, or null.\n\nshoal> [1, 2, 3].stream().find(x => x > 1)\n2",
+        |ctx, recv, mut args| {
+            let p = args.take(0);
+            let found = search(ctx, &recv, |ctx, item| ctx.holds(&p, std::slice::from_ref(item)))?;
+            Ok(found.unwrap_or(Value::Null))
+        },
+    ),
+    row(
+        "any",
+        P,
+        "Whether some item satisfies `p`.\n\nshoal> [1, 2].stream().any(x => x > 1)\ntrue",
+        |ctx, recv, mut args| {
+            let p = args.take(0);
+            let found = search(ctx, &recv, |ctx, item| ctx.holds(&p, std::slice::from_ref(item)))?;
+            Ok(Value::Bool(found.is_some()))
+        },
+    ),
+    row(
+        "all",
+        P,
+        "Whether all items satisfy `p`.\n\nshoal> [1, 2].stream().all(x => x > 1)\nfalse",
+        |ctx, recv, mut args| {
+            let p = args.take(0);
+            let found = search(ctx, &recv, |ctx, item| Ok(!ctx.holds(&p, std::slice::from_ref(item))?))?;
+            Ok(Value::Bool(found.is_none()))
+        },
+    ),
+    row(
+        "contains",
+        &[Param::required("v", Types::ANY)],
+        "Whether some item equals `v`.\n\nshoal> [1, 2].stream().contains(2)\ntrue",
+        |ctx, recv, mut args| {
+            let wanted = args.take(0);
+            let found = search(ctx, &recv, |_, item| Ok(shoal_value::equal::equal(item, &wanted)?))?;
+            Ok(Value::Bool(found.is_some()))
+        },
+    ),
+    row("is_empty", &[], "Whether there is no item.\n\nshoal> [].stream().is_empty()\ntrue", |ctx, recv, _| {
         let found = search(ctx, &recv, |_, _| Ok(true))?;
         Ok(Value::Bool(found.is_none()))
     }),

@@ -20,21 +20,37 @@ pub(super) static METHODS: &[Method] = &[
         wait,
     ),
     row("wait", "The same as `await`.\n\nshoal> (spawn { 1 + 1 }).wait()\n2", wait),
-    row("cancel", "Asks the task to end; its running programs are interrupted.", |_ctx, recv, _args| {
-        with_task(&recv, |task| task.cancel())
-    }),
-    row("is_done", "Whether the task has ended in any way.", |_ctx, recv, _args| match &recv {
-        Value::Task(task) => Ok(Value::Bool(task.is_done())),
-        _ => Ok(Value::Null),
-    }),
-    row("is_suspended", "Whether the task's programs are stopped.", |_ctx, recv, _args| match &recv {
-        Value::Task(task) => Ok(Value::Bool(task_of(task)?.is_suspended())),
-        _ => Ok(Value::Null),
-    }),
-    row("suspend", "Stops the task's running programs; gives the task.", |ctx, recv, _args| suspend(ctx, recv, true)),
-    row("resume", "Continues the task's stopped programs; gives the task.", |ctx, recv, _args| {
-        suspend(ctx, recv, false)
-    }),
+    row(
+        "cancel",
+        "Asks the task to end; its running programs are interrupted.\n\nshoal> let t = spawn { sleep 1m }; t.cancel()\nnull",
+        |_ctx, recv, _args| with_task(&recv, |task| task.cancel()),
+    ),
+    row(
+        "is_done",
+        "Whether the task has ended in any way.\n\nshoal> let t = spawn { 1 }; t.await(); t.is_done()\ntrue",
+        |_ctx, recv, _args| match &recv {
+            Value::Task(task) => Ok(Value::Bool(task.is_done())),
+            _ => Ok(Value::Null),
+        },
+    ),
+    row(
+        "is_suspended",
+        "Whether the task's programs are stopped.\n\nshoal> let t = spawn { 1 }; t.is_suspended()\nfalse",
+        |_ctx, recv, _args| match &recv {
+            Value::Task(task) => Ok(Value::Bool(task_of(task)?.is_suspended())),
+            _ => Ok(Value::Null),
+        },
+    ),
+    row(
+        "suspend",
+        "Stops the task's running programs; gives the task.\n\nshoal> let t = spawn { sleep 1m }; t.suspend().is_suspended()\ntrue",
+        |ctx, recv, _args| suspend(ctx, recv, true),
+    ),
+    row(
+        "resume",
+        "Continues the task's stopped programs; gives the task.\n\nshoal> let t = spawn { sleep 1m }; t.suspend().resume().is_suspended()\nfalse",
+        |ctx, recv, _args| suspend(ctx, recv, false),
+    ),
 ];
 
 pub(super) static COMMANDS: &[Command] = &[Command {
@@ -46,7 +62,7 @@ pub(super) static COMMANDS: &[Command] = &[Command {
     synopsis: "jobs",
     gives: Gives::Plain(Types::TABLE),
     touches: Touches::Nothing,
-    doc: "The tasks of this session: `{id, desc, state, started}`.",
+    doc: "The tasks of this session: `{id, desc, state, started}`.\n\nshoal> jobs.len()\n0",
     run: jobs,
 }];
 
