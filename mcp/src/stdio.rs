@@ -13,6 +13,8 @@ use tokio::sync::{mpsc, oneshot};
 const READ_AHEAD: usize = 4;
 /// Frames waiting for the client to read.
 const QUEUED_FRAMES: usize = 64;
+/// Longest line: a frame of 16 MiB and its LF, as MCP clients count it.
+const LINE_BYTES: usize = limits::FRAME_BYTES + 1;
 /// Bytes asked for in one read.
 const READ_BYTES: usize = 64 * 1024;
 
@@ -28,7 +30,7 @@ pub(crate) enum Input {
 pub(crate) fn read_from(mut stdin: impl Read + Send + 'static) -> mpsc::Receiver<Input> {
     let (inputs, incoming) = mpsc::channel(READ_AHEAD);
     std::thread::spawn(move || {
-        let mut cutter = FrameReader::new(limits::FRAME_BYTES);
+        let mut cutter = FrameReader::new(LINE_BYTES);
         let mut buffer = vec![0; READ_BYTES];
         loop {
             let count = match stdin.read(&mut buffer) {
