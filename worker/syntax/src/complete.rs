@@ -102,7 +102,8 @@ fn tokens(src: &str) -> Vec<Token> {
 }
 
 fn wanted(before: &str, start: usize, names: &Names) -> Wanted {
-    let word_start = before.rfind(|ch: char| ch.is_whitespace() || "(){};&|<>\"'".contains(ch)).map_or(0, |at| at + 1);
+    let word_start =
+        before.rfind(|ch: char| ch.is_ascii_whitespace() || "(){};&|<>\"'".contains(ch)).map_or(0, |at| at + 1);
     let word = &before[word_start.min(start)..];
     let statement = before[..word_start.min(start)].rfind(['\n', ';', '{', '(', '|', '&']).map_or(0, |at| at + 1);
     let head = before[statement..word_start.min(start)].trim_start();

@@ -111,7 +111,7 @@ impl<'p> Printer<'p> {
     fn comment_beside(&mut self, end: u32) {
         let Some(comment) = self.comments.first() else { return };
         let between = self.src.get(end as usize..comment.start as usize).unwrap_or("\n");
-        if !between.contains('\n') {
+        if between.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b';' | b',')) {
             self.out.push_str(if self.out.ends_with([' ', '\n']) { "" } else { " " });
             self.out.push_str(comment.text(self.src).trim_end());
             self.comments = &self.comments[1..];
@@ -158,12 +158,16 @@ impl<'p> Printer<'p> {
         }
     }
 
+    pub(super) fn has_comment_before(&self, place: u32) -> bool {
+        self.comments.first().is_some_and(|comment| comment.start < place)
+    }
+
     /// A block: on one line if it was and holds at most one statement, else a statement a line.
     fn block(&mut self, block: &Block) {
         if self.comments.first().is_some_and(|comment| comment.start < block.span.start) {
             self.misplaced = true;
         }
-        let commented = self.comments.first().is_some_and(|comment| comment.start < block.span.end);
+        let commented = self.has_comment_before(block.span.end);
         if block.stmts.is_empty() && !commented {
             self.out.push_str("{ }");
             return;

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use shoal_syntax::{Names, parse};
+use shoal_syntax::{Names, format, parse, tree_json};
 
 #[derive(Deserialize)]
 struct File {
@@ -53,4 +53,22 @@ fn verdict(case: &Case) -> Option<String> {
     }
     let expected = case.parse_error_contains.as_deref().unwrap_or("");
     (!diag.to_string().contains(expected)).then(|| format!("expected {expected:?}, got {diag}"))
+}
+
+#[test]
+fn shared_cases_keep_their_tree_when_formatted_and_as_json() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/cases/visible");
+    let Ok(entries) = folder.read_dir() else { return };
+    let names = Names::script();
+    for entry in entries {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let file: File = toml::from_str(&text).unwrap();
+        for case in file.case.iter().filter(|case| !case.parse_error) {
+            let json = tree_json::to_json(&parse(&case.src, &names).program);
+            assert_eq!(tree_json::to_json(&tree_json::from_json(&json).unwrap()), json, "{}", case.name);
+            let formatted = format(&case.src, &names).unwrap();
+            assert_eq!(format(&formatted, &names).unwrap(), formatted, "{}", case.name);
+            assert!(formatted.is_empty() || formatted.ends_with('\n'), "{} was not printed: {formatted}", case.name);
+        }
+    }
 }

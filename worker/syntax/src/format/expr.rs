@@ -23,7 +23,7 @@ impl Printer<'_> {
                 self.out.push(')');
             }
             ExprKind::Cmd(call) => self.command(call),
-            ExprKind::Block(block) if block.stmts.is_empty() && !block.span.text(self.src).contains('#') => {
+            ExprKind::Block(block) if block.stmts.is_empty() && !self.has_comment_before(block.span.end) => {
                 self.out.push_str("{}");
             }
             ExprKind::Block(block) => self.block(block),

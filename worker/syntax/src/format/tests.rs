@@ -60,3 +60,90 @@ fn a_source_that_does_not_parse_is_an_error() {
     let diags = format("let = 1", &Names::script()).unwrap_err();
     assert_eq!(diags.len(), 1);
 }
+
+/// Statements that combine into programs which mostly parse.
+const STATEMENTS: &[&str] = &[
+    "let x=1",
+    "var r={a:1,b}",
+    "ls -a  *.rs > f",
+    "# c",
+    "",
+    "1 # d",
+    "if x{ls}else{2}",
+    "match x{1|2=>3;_=>{}}",
+    "match x {\n# e\nint n if n>1=>n # f\n}",
+    "xs.map(.a+1).each{ y }",
+    "  .where(.b)\n.len()",
+    "catch e { e.msg }",
+    "^false",
+    "a && b c || d",
+    "let g=(a,[b,c])=>{a:b}",
+    "sh { a | b }.out",
+    "\"\"\"\n  a {x}\n\"\"\"",
+    "A=1 B='x' cmd &",
+    "plan cp a b",
+    "alias q=git -C (x)",
+    "use ./m as k",
+    "return",
+    "return 1..=2",
+    "x += [1,\n2, # g\n]",
+    "(ls\n-a)",
+    "f(1,a:2){3}",
+    "assert x 'm'",
+    "env.A='b'",
+    "let y = a+\nb",
+    "x?.b[1]",
+    "-x.y",
+    "!z;;",
+    "export let w=5kb",
+    "spawn{1}",
+    "f(\n.a,\nb: x=>y,\n)",
+];
+
+/// What can stand around statements.
+const AROUND: &[(&str, &str)] = &[
+    ("if true {", "}"),
+    ("fn f(a:int=1)->int { # h\n", "}"),
+    ("xs.map(x=>{", "})"),
+    ("with cwd:\"x\",env:{A:1} {\n", "\n}"),
+    ("try {", "} catch _ { 1 }"),
+    ("for [k,v] in r{\n", "\n}"),
+    ("while x{", "\n}.a"),
+    ("match x { 1 => {", "} }"),
+    ("plan {", "}"),
+    ("let v = if x { ", "\n}\nelse { 2 }"),
+];
+
+mod unguarded {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn program() -> impl Strategy<Value = String> {
+        let statement = prop::sample::select(STATEMENTS).prop_map(str::to_owned);
+        let nested = statement.prop_recursive(3, 12, 4, |inner| {
+            let around = prop::sample::select(AROUND);
+            (around, prop::collection::vec(inner, 0..4))
+                .prop_map(|((open, close), inner)| format!("{open}{}\n{close}", inner.join("\n")))
+        });
+        prop::collection::vec(nested, 1..5).prop_map(|statements| statements.join("\n"))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 2_000, max_global_rejects: 20_000, failure_persistence: None, ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn printing_keeps_the_tree(src in program()) {
+            let parsed = parse(&src, &Names::script());
+            prop_assume!(parsed.diags.is_empty());
+            let text = print(&src, &parsed);
+            let again = parse(&text, &Names::script());
+            prop_assert_eq!(&again.diags, &[], "{}", text);
+            prop_assert_eq!(shape(&again), shape(&parsed), "{}", text);
+            prop_assert_eq!(again.comments.len(), parsed.comments.len());
+            prop_assert_eq!(print(&text, &again), text);
+        }
+    }
+}
