@@ -2,18 +2,23 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use shoal_jail::make::make;
+use shoal_jail::plan::{Order, Protected, plan};
+use shoal_jail::probe::Host;
 use shoal_proto::hello::BUILD;
 use shoal_proto::section::Section;
 use shoal_proto::supervisor_broker::{CreateSession, SessionId};
 use shoal_proto::supervisor_launcher::{Birth, ToLauncher};
 use shoal_proto::{EDGE_VERSION, Hello, List, Text};
-use shoal_sys::fork::{Namespaces, fork};
 use shoal_sys::pidfd::Pidfd;
 
 use crate::edges::{self, LauncherChan};
 use crate::roles::{self, Roles, word};
+
+/// What to do where no first process can be made.
+const NO_NAMESPACES: &str = "start the kernel by the service manager: shoal setup service";
 
 /// Why there is no session.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,16 +72,28 @@ pub(crate) fn hello(generation: u32) -> Hello {
     Hello { version: EDGE_VERSION, build: Text::cut(BUILD), generation }
 }
 
+/// What every session is made with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Makings<'a> {
+    pub(crate) roles: &'a Roles,
+    pub(crate) kernel: &'a Protected,
+    pub(crate) host: &'a Host,
+    /// Where what a role says goes.
+    pub(crate) stderr: BorrowedFd<'a>,
+}
+
 /// Makes the launcher of a session and sends it its birth. What fails inside the new process before the launcher runs
 /// comes through `report`; everything later comes over the edge.
 pub(crate) fn launch(
-    roles: &Roles,
+    makings: &Makings<'_>,
     section: &Section,
     order: &CreateSession,
     id: SessionId,
-    stderr: BorrowedFd<'_>,
 ) -> Result<Newborn, Failed> {
-    check_dir(Path::new(order.cwd.as_str()))?;
+    let cwd = resolve(Path::new(order.cwd.as_str()))?;
+    let lane = order.lane.as_ref();
+    let jail = Order { section, cwd: &cwd, limits: &order.limits, lane, kernel: makings.kernel };
+    let plan = plan(&jail, makings.host);
     let section = section.encode().map_err(|e| Failed::at(format!("encode the section: {e}"), 0))?;
     let section =
         shoal_sys::memfd::sealed("shoal-section", &section).map_err(Failed::io("make the section's memfd"))?;
@@ -85,45 +102,57 @@ pub(crate) fn launch(
     let (report, their_report) = shoal_sys::fd::pipe().map_err(Failed::io("make the edges"))?;
     let null = shoal_sys::fd::null().map_err(Failed::io("open /dev/null"))?;
     let words = vec![word(&format!("shoal-launcher: {id}"))];
+    let roles = makings.roles;
     let fds = [lower.as_fd(), roles.worker.as_fd(), roles.ptyd.as_fd()];
-    let command = roles::command(&roles.launcher, words, &null, stderr, &fds).setsid().die_with_parent();
-    let child = fork(Namespaces::default(), || {
-        let error = command.exec();
-        tell_failure(&their_report, error.stage.name(), error.errno);
+    let command = roles::command(&roles.launcher, words, &null, makings.stderr, &fds).setsid().die_with_parent();
+    let child = make(plan.namespaces, || {
+        match plan.enter() {
+            Ok(()) => {
+                let error = command.exec();
+                tell_failure(&their_report, error.stage.name(), error.errno, false);
+            }
+            Err(failed) => {
+                let errno = failed.error.raw_os_error().unwrap_or(0);
+                tell_failure(&their_report, &failed.step, errno, failed.no_such_dir);
+            }
+        }
         1
     })
-    .map_err(Failed::io("make the session's first process"))?;
+    .map_err(|e| Failed { remedy: NO_NAMESPACES, ..Failed::io("make the session's first process")(e) })?;
     drop((their_report, lower));
 
     let mut edge = LauncherChan::from_fd(upper).map_err(Failed::io("open the launcher's edge"))?;
     edge.set_nonblocking(true);
-    let birth = Birth { hello: hello(1), limits: order.limits.clone(), roots: List::default() };
+    let birth =
+        Birth { hello: hello(1), limits: order.limits.clone(), roots: List::default(), domain: plan.domain.clone() };
     let their_ends: Vec<BorrowedFd<'_>> = [&section].into_iter().chain(&ends.session).map(AsFd::as_fd).collect();
     edge.send(&ToLauncher::Birth(birth), &their_ends).map_err(|e| Failed::at(format!("send the birth: {e}"), 0))?;
     Ok(Newborn { pid: child.pid, launcher: Pidfd::from(child.pidfd), edge, report, ends: ends.broker })
 }
 
-/// The directory a session starts in must be there.
-fn check_dir(cwd: &Path) -> Result<(), Failed> {
-    if cwd.is_absolute() && cwd.is_dir() {
-        return Ok(());
-    }
-    Err(Failed { no_such_dir: true, ..Failed::at("enter the session's directory", libc::ENOENT) })
+/// The directory a session starts in, without symbolic links: the view is made of real paths.
+fn resolve(cwd: &Path) -> Result<PathBuf, Failed> {
+    let absolute = Some(cwd).filter(|cwd| cwd.is_absolute());
+    let found = absolute.and_then(|cwd| std::fs::canonicalize(cwd).ok()).filter(|cwd| cwd.is_dir());
+    found.ok_or_else(|| Failed { no_such_dir: true, ..Failed::at("enter the session's directory", libc::ENOENT) })
 }
 
-/// Written by the new process, which has nothing else to say it with: error number, then the step.
-fn tell_failure(report: &OwnedFd, step: &str, errno: i32) {
-    let text = [&errno.to_le_bytes(), step.as_bytes()].concat();
+/// Written by the new process, which has nothing else to say it with: error number, whether the directory is missing,
+/// then the step.
+fn tell_failure(report: &OwnedFd, step: &str, errno: i32, no_such_dir: bool) {
+    let text = [&errno.to_le_bytes()[..], &[u8::from(no_such_dir)], step.as_bytes()].concat();
     // Nobody can be told that telling failed; the exit code still says that the set-up did.
     let _lost = rustix::io::write(report, &text);
 }
 
 /// What the new process said before it ended.
 pub(crate) fn read_failure(report: &OwnedFd) -> Option<Failed> {
-    let mut buffer = [0; 256];
+    let mut buffer = [0; 4096];
     let len = rustix::io::read(report, &mut buffer).ok()?;
-    let (errno, step) = buffer.get(..len)?.split_first_chunk::<4>()?;
-    Some(Failed::at(String::from_utf8_lossy(step), i32::from_le_bytes(*errno)))
+    let (errno, rest) = buffer.get(..len)?.split_first_chunk::<4>()?;
+    let (no_such_dir, step) = rest.split_first()?;
+    let failed = Failed::at(String::from_utf8_lossy(step), i32::from_le_bytes(*errno));
+    Some(Failed { no_such_dir: *no_such_dir != 0, ..failed })
 }
 
 #[cfg(test)]
@@ -133,7 +162,7 @@ mod tests {
     #[test]
     fn a_failure_crosses_the_pipe() {
         let (report, theirs) = shoal_sys::fd::pipe().unwrap();
-        tell_failure(&theirs, "hide the state directory", libc::EPERM);
+        tell_failure(&theirs, "hide the state directory", libc::EPERM, false);
         drop(theirs);
         assert_eq!(read_failure(&report), Some(Failed::at("hide the state directory", libc::EPERM)));
         assert_eq!(read_failure(&report), None);
@@ -141,9 +170,9 @@ mod tests {
 
     #[test]
     fn a_directory_must_be_there() {
-        assert!(check_dir(Path::new("/")).is_ok());
+        assert_eq!(resolve(Path::new("/usr/..")), Ok("/".into()));
         for bad in ["", "relative", "/nowhere", "/etc/passwd"] {
-            assert!(check_dir(Path::new(bad)).unwrap_err().no_such_dir, "{bad}");
+            assert!(resolve(Path::new(bad)).unwrap_err().no_such_dir, "{bad}");
         }
     }
 }

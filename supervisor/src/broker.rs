@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use shoal_chan::ChanError;
-use shoal_proto::supervisor_broker::{Adopted, Ping, Sections, Start, ToBroker};
+use shoal_proto::supervisor_broker::{Adopted, Isolation, Ping, Sections, Start, ToBroker};
 use shoal_proto::supervisor_launcher::{Generation, ToLauncher};
 use shoal_proto::{List, Text};
 use shoal_sys::pidfd::Pidfd;
@@ -108,8 +108,14 @@ impl Kernel {
             require_token: self.options.require_token,
             uid: shoal_sys::process::uid(),
             claims: self.host.claims,
-            level: Text::cut(self.host.level),
-            isolation: self.host.isolation.clone(),
+            level: Text::cut(self.host.level()),
+            isolation: Isolation {
+                namespaces: self.host.namespaces,
+                landlock_abi: self.host.landlock_abi,
+                seccomp: self.host.seccomp,
+                cgroup: false,
+                missing: Text::cut(&self.host.missing),
+            },
             adopt: u32::try_from(adopt).unwrap_or(u32::MAX),
         }
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use shoal_proto::supervisor_broker::{Isolation, SessionId};
+use shoal_jail::plan::Protected;
+use shoal_jail::probe::Host;
+use shoal_proto::supervisor_broker::SessionId;
 use shoal_sys::pidfd::Pidfd;
 use shoal_sys::poll::{Ready, poll};
 use shoal_sys::process::{Exit, reap};
@@ -25,14 +27,6 @@ use crate::{log, notify};
 /// Messages taken from one peer before the others are looked at.
 pub(crate) const BATCH: usize = 32;
 
-/// What the host offers, found by trial at start.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Host {
-    pub(crate) claims: u16,
-    pub(crate) level: &'static str,
-    pub(crate) isolation: Isolation,
-}
-
 /// A broker process.
 #[derive(Debug)]
 pub(crate) struct Broker {
@@ -50,7 +44,10 @@ pub(crate) struct Kernel {
     pub(crate) state: StateDir,
     pub(crate) listener: Listener,
     pub(crate) roles: Roles,
+    /// What the host offers, found by trial at start.
     pub(crate) host: Host,
+    /// Places of this kernel that no session sees or changes.
+    pub(crate) protected: Protected,
     pub(crate) files: Files,
     pub(crate) policy: Policy,
     /// Counts up with each accepted policy.

@@ -12,7 +12,7 @@ use shoal_proto::supervisor_launcher::ToLauncher;
 use shoal_proto::{EDGE_VERSION, Hello, List, Text, Violation};
 use shoal_sys::procfs::{self, Process};
 
-use crate::birth::{self, Failed};
+use crate::birth::{self, Failed, Makings};
 use crate::kernel::{BATCH, Kernel};
 use crate::lifecycle::Event;
 use crate::log;
@@ -106,7 +106,8 @@ impl Kernel {
         } else {
             std::os::fd::AsFd::as_fd(&null)
         };
-        let newborn = birth::launch(&self.roles, section, &order, id, stderr)?;
+        let makings = Makings { roles: &self.roles, kernel: &self.protected, host: &self.host, stderr };
+        let newborn = birth::launch(&makings, section, &order, id)?;
         self.next_session += 1;
         let session = Session {
             id,

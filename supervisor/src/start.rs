@@ -9,11 +9,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use shoal_jail::plan::Protected;
+use shoal_jail::probe::{Target, probe};
 use shoal_sys::rlimit::{Limit, raise_to_hard, set_limits};
 use shoal_sys::signal::SignalFd;
 
 use crate::fault::{StartError, because};
-use crate::kernel::{Host, Kernel, clock, wall_ns};
+use crate::kernel::{Kernel, clock, wall_ns};
 use crate::lifecycle::Life;
 use crate::listener::Listener;
 use crate::options::{Options, Vars};
@@ -78,6 +80,12 @@ fn prepare(
             return Err(StartError::Failed(why));
         }
     };
+    let runtime = vars.path("XDG_RUNTIME_DIR");
+    let protected = protected(&state, &listener, &roles, &files, runtime);
+    let host = probe(&Target { kernel: &protected, state: &state.path, socket: &listener.path });
+    if !host.missing.is_empty() {
+        log::line(&format!("sessions get no full jail ({}): {}", host.level(), host.missing));
+    }
     let watchdog = notify::watchdog().map(|period| (period, now + period));
     Ok(Kernel {
         options,
@@ -85,7 +93,8 @@ fn prepare(
         state,
         listener,
         roles,
-        host: probe(),
+        host,
+        protected,
         files,
         policy,
         policy_generation: 1,
@@ -105,9 +114,22 @@ fn prepare(
     })
 }
 
-/// Nothing confines sessions yet, and nothing is claimed.
-fn probe() -> Host {
-    Host { level: "L0", ..Host::default() }
+/// The places of this kernel. A directory that is made for sockets alone is hidden whole, any other socket by itself.
+fn protected(
+    state: &StateDir,
+    listener: &Listener,
+    roles: &Roles,
+    files: &Files,
+    runtime: Option<PathBuf>,
+) -> Protected {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let dir = listener.path.parent().filter(|dir| dir.ends_with("shoal"));
+    let socket = real(dir.unwrap_or(&listener.path));
+    let hidden = [real(&state.path), socket].into_iter().flatten().collect();
+    let names = ["kernel", "policy", "broker", "launcher", "worker", "ptyd"];
+    let programs = names.iter().filter_map(|name| real(&roles.dir.join(format!("shoal-{name}")))).collect();
+    let home = files.home.as_deref().and_then(real);
+    Protected { hidden, programs, home, runtime, uid: shoal_sys::process::uid() }
 }
 
 /// What holds for this process and what is inherited from it.

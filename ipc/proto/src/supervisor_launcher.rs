@@ -7,6 +7,70 @@ use crate::hello::{ExitStatus, Hello, SessionRole};
 use crate::message::edge;
 use crate::supervisor_broker::{Limits, Ping};
 
+/// Paths of a domain.
+pub const MAX_RULES: usize = 1024;
+/// Ports of a domain.
+pub const MAX_PORTS: usize = 1024;
+
+/// What may be done with everything below a path, one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Encode, Decode)]
+pub struct Access(u8);
+
+impl Access {
+    /// Read files and list directories.
+    pub const READ: Self = Self(1);
+    /// Execute files.
+    pub const EXECUTE: Self = Self(2);
+    /// Change, create and move files.
+    pub const WRITE: Self = Self(4);
+    /// Remove files and move them away.
+    pub const DELETE: Self = Self(8);
+    /// Control devices.
+    pub const DEVICE: Self = Self(16);
+
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of `other` is in this.
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// One rule of a domain.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Rule {
+    /// Path inside the jail, without symbolic links.
+    pub path: Text<4096>,
+    /// What may be done below it.
+    pub access: Access,
+}
+
+/// TCP ports of a domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Ports {
+    /// May be connected to; `None`: all.
+    pub connect: Option<List<u16, MAX_PORTS>>,
+    /// May be listened on.
+    pub listen: List<u16, MAX_PORTS>,
+}
+
+/// What the launcher confines itself to before it starts anything; all its processes inherit it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Domain {
+    /// Files, by Landlock; `None` where the host has none.
+    pub files: Option<List<Rule, MAX_RULES>>,
+    /// TCP ports, by Landlock; `None` leaves the network alone.
+    pub ports: Option<Ports>,
+    /// Install the filter of system calls.
+    pub filter: bool,
+    /// No mount view and no pid namespace protects others: refuse UNIX sockets and other processes' limits.
+    pub exposed: bool,
+}
+
 /// What the launcher must know of its session.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Birth {
@@ -16,6 +80,8 @@ pub struct Birth {
     pub limits: Limits,
     /// Paths under which programs may be started without a rule; empty means the section decides alone.
     pub roots: List<Text<4096>, 256>,
+    /// What it confines itself to.
+    pub domain: Domain,
 }
 
 /// A role ended or could not be started.

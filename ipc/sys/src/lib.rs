@@ -31,6 +31,10 @@ pub mod fork;
 #[cfg(target_os = "linux")]
 pub mod landlock;
 #[cfg(target_os = "linux")]
+pub mod mount;
+#[cfg(target_os = "linux")]
 pub mod pidfd;
 #[cfg(target_os = "linux")]
 pub mod procfs;
+#[cfg(target_os = "linux")]
+pub mod seccomp;

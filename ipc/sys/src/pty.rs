@@ -4,7 +4,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::pty::OpenptFlags;
-use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
+use rustix::termios::{InputModes, LocalModes, SpecialCodeIndex, Winsize, tcgetattr, tcgetwinsize, tcsetwinsize};
+
+/// The longest line the system's canonical mode keeps, without its end; what is typed beyond it is lost.
+pub const MAX_LINE: usize = if cfg!(target_os = "linux") { 4095 } else { 1023 };
 
 /// Both sides of a new terminal.
 #[derive(Debug)]
@@ -44,6 +47,42 @@ pub fn size(leader: impl AsFd) -> io::Result<(u16, u16)> {
     Ok((size.ws_col, size.ws_row))
 }
 
+/// How the line discipline takes what is typed. A character that is switched off is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LineMode {
+    /// Input is kept until its line ends.
+    pub canonical: bool,
+    /// A carriage return ends a line as a line feed does.
+    pub cr_ends: bool,
+    /// Characters besides the line feed that end a line.
+    pub ends: Vec<u8>,
+    /// Characters that throw the line away: kill, interrupt, quit, suspend.
+    pub drops: Vec<u8>,
+    /// Characters that take one back.
+    pub erases: Vec<u8>,
+}
+
+/// The line mode in force on the follower, asked through its leader.
+pub fn line_mode(leader: impl AsFd) -> io::Result<LineMode> {
+    let termios = tcgetattr(leader)?;
+    let code = |index: SpecialCodeIndex| Some(termios.special_codes[index]).filter(|&byte| byte != DISABLED);
+    let mut drops = vec![code(SpecialCodeIndex::VKILL)];
+    if termios.local_modes.contains(LocalModes::ISIG) {
+        drops.extend([SpecialCodeIndex::VINTR, SpecialCodeIndex::VQUIT, SpecialCodeIndex::VSUSP].map(code));
+    }
+    let ends = [SpecialCodeIndex::VEOF, SpecialCodeIndex::VEOL, SpecialCodeIndex::VEOL2].map(code);
+    Ok(LineMode {
+        canonical: termios.local_modes.contains(LocalModes::ICANON),
+        cr_ends: termios.input_modes.contains(InputModes::ICRNL) && !termios.input_modes.contains(InputModes::IGNCR),
+        ends: ends.into_iter().flatten().collect(),
+        drops: drops.into_iter().flatten().collect(),
+        erases: code(SpecialCodeIndex::VERASE).into_iter().collect(),
+    })
+}
+
+/// `_POSIX_VDISABLE`: a special character that is switched off.
+const DISABLED: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
+
 /// Whether `fd` is the leader side of a terminal.
 pub fn is_leader(fd: BorrowedFd<'_>) -> bool {
     #[cfg(target_os = "linux")]
@@ -76,6 +115,19 @@ mod tests {
         rustix::io::write(&pty.follower, b"hi").unwrap();
         let mut buffer = [0; 8];
         assert_eq!(rustix::io::read(&pty.leader, &mut buffer).unwrap(), 2);
+    }
+
+    #[test]
+    fn the_line_mode_of_the_follower_is_seen_through_the_leader() {
+        let pty = open(80, 24).unwrap();
+        let mode = line_mode(&pty.leader).unwrap();
+        assert!(mode.canonical && mode.cr_ends);
+        assert_eq!((mode.ends, mode.erases), (vec![0x04], vec![0x7f]));
+        assert!(mode.drops.contains(&0x15) && mode.drops.contains(&0x03));
+        let mut raw = rustix::termios::tcgetattr(&pty.follower).unwrap();
+        raw.make_raw();
+        rustix::termios::tcsetattr(&pty.follower, rustix::termios::OptionalActions::Now, &raw).unwrap();
+        assert!(!line_mode(&pty.leader).unwrap().canonical);
     }
 
     #[test]

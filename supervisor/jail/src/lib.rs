@@ -1,2 +1,30 @@
-//! Jails of a Shoal kernel as data: filters, mount views, limits, and how they are applied.
+//! Jails of a Shoal kernel.
+//!
+//! A jail is data before it is anything else: [`plan::plan`] turns a compiled section, a directory and what the host
+//! offers into a [`plan::Plan`], a list of steps that can be read and tested without making one. The supervisor makes a
+//! process in new namespaces, which takes the steps ([`plan::Plan::enter`]) and becomes the launcher; the launcher
+//! confines itself to the plan's [`Domain`](shoal_proto::supervisor_launcher::Domain) ([`confine::session`]) before it
+//! starts anything; worker and ptyd add a filter of their own ([`confine::worker`], [`confine::ptyd`]).
+//!
+//! What holds is found by trial ([`probe`]): a canary in a throw-away jail tries what a session must not be able to do.
+//!
+//! Invariant: a step that fails fails the session. There is no jail with a step left out.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::indexing_slicing))]
+// The jail's set-up is file system work: it looks at paths, makes directories and files in the new view.
+#![allow(clippy::disallowed_methods)]
+#![cfg(target_os = "linux")]
+
+pub mod confine;
+mod filter;
+mod holes;
+mod lower;
+pub mod make;
+mod network;
+pub mod plan;
+pub mod probe;
+mod protect;
+mod step;
+mod view;
+
+pub use step::{Failed, Step};

@@ -16,7 +16,6 @@ use shoal_proto::{EDGE_VERSION, Hello, Message, Text};
 /// Nothing here takes this long; it is a hang.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-
 /// One scripted role that the kernel started.
 pub(crate) struct Role<Tx, Rx> {
     pub(crate) edge: Chan<Tx, Rx>,
@@ -33,8 +32,9 @@ impl<Tx: Message, Rx: Message + std::fmt::Debug> Role<Tx, Rx> {
         let _end = self.script.read(&mut [0]);
     }
 
+    /// Its host pid, whatever it believes to be.
     pub(crate) fn pid(&self) -> i32 {
-        self.report.split("pid=").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().parse().unwrap()
+        shoal_sys::peer::credentials(&self.script).unwrap().pid
     }
 
     /// The next message that `want` takes; others are skipped, the end is a failure.

@@ -37,7 +37,8 @@ fn a_session_comes_up_with_its_ends() {
         shoal_sys::socket::send(end, &[std::io::IoSlice::new(b"ping")], &[], true).unwrap();
         assert_eq!(shoal_sys::socket::recv(theirs, &mut [0; 8], true).unwrap().len, 4);
     }
-    assert!(launcher.report.ends_with("fds=[0, 1, 2, 3, 4, 5] env=0 threads=1"), "{}", launcher.report);
+    // Number 1 of its own processes, with the listed descriptors and nothing else.
+    assert_eq!(launcher.report, "shoal-launcher pid=1 fds=[0, 1, 2, 3, 4, 5] env=0 threads=1");
 }
 
 fn a_birth_that_fails_says_where() {

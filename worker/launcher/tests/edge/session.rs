@@ -68,7 +68,7 @@ impl Session {
         drop(far_ctl);
         let mut supervisor = Chan::from_fd(ctl).expect("a socket");
         let section = memfd::sealed("section", &section.encode().expect("encodes")).expect("a memfd");
-        let birth = Birth { hello: hello(1), limits: Limits::default(), roots: List::default() };
+        let birth = Birth { hello: hello(1), limits: Limits::default(), roots: List::default(), domain: shoal_proto::supervisor_launcher::Domain::default() };
         let fds = [section.as_fd(), far_broker.as_fd(), far_worker.as_fd()];
         supervisor.send(&sl::ToLauncher::Birth(birth), &fds).expect("sent");
         let worker = greet_worker(&worker_life);

@@ -1,0 +1,280 @@
+//! What a session's jail will be: namespaces, steps, limits and the domain of its processes.
+
+use std::path::{Path, PathBuf};
+
+use shoal_proto::section::{Network, Section};
+use shoal_proto::supervisor_broker::{Lane, Limits};
+use shoal_proto::supervisor_launcher::{Access, Domain, MAX_RULES, Rule};
+use shoal_proto::{List, Text};
+use shoal_sys::fork::Namespaces;
+use shoal_sys::rlimit::{self, Limit};
+
+use crate::lower::Roots;
+use crate::probe::Host;
+use crate::step::{Failed, Step, take_all};
+use crate::{network, view};
+
+/// Descriptors of one process; below the broker's own limit, so that no session exhausts what is in flight.
+const OPEN_FILES: u64 = 4096;
+/// Bytes of locked memory, of message queues, and signals in a queue.
+const LOCKED: u64 = 8 * 1024 * 1024;
+const QUEUES: u64 = 800 * 1024;
+const SIGNALS: u64 = 4096;
+/// How much sooner than others the kernel ends a session's processes when memory is out.
+const OOM_SCORE: &str = "500";
+
+/// Places of the kernel itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Protected {
+    /// State directory and socket (or the directory that holds nothing else): not there for any session.
+    pub hidden: Vec<PathBuf>,
+    /// The roles' executables: never writable.
+    pub programs: Vec<PathBuf>,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// The user's runtime directory.
+    pub runtime: Option<PathBuf>,
+    /// The kernel's uid.
+    pub uid: u32,
+}
+
+/// What is ordered.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    /// The compiled rules.
+    pub section: &'a Section,
+    /// Where the session starts, without symbolic links.
+    pub cwd: &'a Path,
+    /// Limits that lower the section's.
+    pub limits: &'a Limits,
+    /// Approved effects beyond the section.
+    pub lane: Option<&'a Lane>,
+    /// The kernel's own places.
+    pub kernel: &'a Protected,
+}
+
+/// A jail that can be entered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What the first process is made with.
+    pub namespaces: Namespaces,
+    /// What it does then, while it holds every capability of its user namespace.
+    pub steps: Vec<Step>,
+    /// Limits of its processes.
+    pub limits: Vec<(Limit, u64)>,
+    /// What the launcher confines itself to.
+    pub domain: Domain,
+}
+
+/// Plans a jail of the strongest kind this host offers.
+pub fn plan(order: &Order<'_>, host: &Host) -> Plan {
+    let roots = Roots::new(order.section, order.lane);
+    let mode = network::mode(order.section, order.lane);
+    let mut steps = Vec::new();
+    if host.namespaces {
+        steps = if roots.has_root() { view::deny(order, &roots) } else { view::allow(order, &roots) };
+        if mode == Network::None {
+            steps.insert(0, Step::Loopback);
+        }
+        steps.push(Step::Present(order.cwd.to_owned()));
+        steps.push(Step::Present("/".into()));
+    }
+    let namespaces = Namespaces {
+        user: host.namespaces,
+        pid: host.namespaces,
+        mount: host.namespaces,
+        ipc: host.namespaces,
+        network: host.namespaces && mode == Network::None,
+    };
+    let ports = match mode {
+        // Without a namespace of its own nothing but the absence of every port keeps a session from the network.
+        Network::None if !host.namespaces => {
+            Some(shoal_proto::supervisor_launcher::Ports { connect: Some(List::default()), listen: List::default() })
+        }
+        Network::Ports => Some(network::ports(order.section)),
+        Network::None | Network::Open => None,
+    };
+    let domain = Domain {
+        files: (host.landlock_abi > 0).then(|| rules(&roots)),
+        ports: ports.filter(|_| host.landlock_abi >= 4),
+        filter: host.seccomp,
+        exposed: !host.namespaces,
+    };
+    Plan { namespaces, steps, limits: limits(order), domain }
+}
+
+impl Plan {
+    /// Enters the jail: for the first process of the namespaces, which becomes the launcher right after. Capabilities are
+    /// gone when this returns.
+    pub fn enter(&self) -> Result<(), Failed> {
+        let failed = |step: &str| {
+            let step = step.to_owned();
+            move |error| Failed { step, error, no_such_dir: false }
+        };
+        // Needs the host's /proc, which the steps replace.
+        std::fs::write("/proc/self/oom_score_adj", OOM_SCORE).map_err(failed("raise the out-of-memory score"))?;
+        take_all(&self.steps)?;
+        for (limit, value) in &self.limits {
+            rlimit::lower(*limit, *value).map_err(failed("lower a limit"))?;
+        }
+        if self.namespaces.user {
+            shoal_sys::caps::drop_all().map_err(failed("give up capabilities"))?;
+            let left = shoal_sys::caps::effective().map_err(failed("look at capabilities"))?;
+            if left != 0 {
+                return Err(failed("give up capabilities")(std::io::Error::from_raw_os_error(libc::EPERM)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The domain's rules: what is granted, what programs need to run, and the session's own places.
+fn rules(roots: &Roots) -> List<Rule, MAX_RULES> {
+    let all = Access::READ.and(Access::EXECUTE).and(Access::WRITE).and(Access::DELETE).and(Access::DEVICE);
+    let run = Access::READ.and(Access::EXECUTE);
+    let device = Access::READ.and(Access::WRITE).and(Access::DEVICE);
+    let mut rules: Vec<(PathBuf, Access)> = Vec::new();
+    if !roots.0.get(Path::new("/")).is_some_and(|access| access.has(Access::READ)) {
+        let system = [
+            "/usr",
+            "/bin",
+            "/sbin",
+            "/lib",
+            "/lib32",
+            "/lib64",
+            "/libx32",
+            "/etc",
+            "/opt",
+            "/nix/store",
+            "/gnu/store",
+        ];
+        rules.extend(system.map(|dir| (dir.into(), run)));
+        rules.extend(["/run", "/proc"].map(|dir| (dir.into(), Access::READ)));
+    }
+    // What a program writes about itself: its name, its score, its standard streams by number.
+    rules.push(("/proc".into(), Access::READ.and(Access::WRITE)));
+    rules.push(("/dev".into(), Access::READ));
+    let devices = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"];
+    rules.extend(devices.map(|name| (Path::new("/dev").join(name), device)));
+    rules.extend(["/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue"].map(|dir| (dir.into(), all)));
+    for (path, access) in &roots.0 {
+        let whole = access.has(run) && access.has(Access::WRITE) && access.has(Access::DELETE);
+        rules.push((path.clone(), if whole { all } else { *access }));
+    }
+    let rules =
+        rules.into_iter().filter_map(|(path, access)| Some(Rule { path: Text::new(path.to_str()?).ok()?, access }));
+    List::new(rules.take(MAX_RULES).collect::<Vec<_>>()).unwrap_or_default()
+}
+
+fn limits(order: &Order<'_>) -> Vec<(Limit, u64)> {
+    let section = &order.section.limits;
+    let lower = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    let open_files = lower(section.open_files.map(u64::from), order.limits.open_files.map(u64::from));
+    let mut limits = vec![
+        (Limit::Core, 0),
+        (Limit::OpenFiles, open_files.map_or(OPEN_FILES, |n| n.min(OPEN_FILES))),
+        (Limit::LockedMemory, LOCKED),
+        (Limit::MessageQueues, QUEUES),
+        (Limit::PendingSignals, SIGNALS),
+    ];
+    let optional = [
+        (Limit::Processes, lower(section.pids.map(u64::from), order.limits.pids.map(u64::from))),
+        (Limit::AddressSpace, lower(section.memory, order.limits.memory)),
+        (Limit::Cpu, lower(section.cpu_seconds, order.limits.cpu_seconds)),
+    ];
+    limits.extend(optional.into_iter().filter_map(|(limit, value)| Some((limit, value?))));
+    limits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(globs: &[&str]) -> List<Text<4096>, 4096> {
+        List::new(globs.iter().map(|glob| Text::new(*glob).unwrap()).collect::<Vec<_>>()).unwrap()
+    }
+
+    fn host() -> Host {
+        Host { namespaces: true, landlock_abi: 7, seccomp: true, ..Host::default() }
+    }
+
+    fn made(section: &Section, host: &Host) -> Plan {
+        let kernel = Protected {
+            hidden: vec!["/home/me/.local/state/shoal".into()],
+            home: Some("/home/me".into()),
+            uid: 1000,
+            ..Protected::default()
+        };
+        let order = Order { section, cwd: Path::new("/usr"), limits: &Limits::default(), lane: None, kernel: &kernel };
+        plan(&order, host)
+    }
+
+    fn words(plan: &Plan) -> Vec<String> {
+        plan.steps.iter().map(Step::words).collect()
+    }
+
+    #[test]
+    fn the_whole_file_system_still_has_holes() {
+        let all = list(&["/**"]);
+        let section = Section {
+            fs_read: all.clone(),
+            fs_write: all.clone(),
+            fs_delete: all,
+            network: Network::Open,
+            ..Section::default()
+        };
+        let plan = made(&section, &host());
+        let words = words(&plan);
+        let at =
+            |step: &str| words.iter().position(|word| word == step).unwrap_or_else(|| panic!("{step}: {words:#?}"));
+        let pins =
+            ["/home", "/home/me", "/home/me/.local", "/home/me/.local/state"].map(|dir| at(&format!("pin {dir}")));
+        assert!(pins.is_sorted());
+        // A path that does not exist is no directory: it is covered like a file would be.
+        assert!(pins[3] < at("cover /home/me/.local/state/shoal"));
+        assert!(at("mount memory at /tmp") < at("mount terminals at /dev/pts"));
+        assert!(at("mount processes at /proc") < at("write /proc/sys/user/max_user_namespaces"));
+        assert!(!plan.namespaces.network && plan.namespaces.user && plan.namespaces.pid);
+        let rules = plan.domain.files.unwrap();
+        assert!(rules.as_slice().iter().any(|rule| rule.path.as_str() == "/" && rule.access.has(Access::DEVICE)));
+    }
+
+    #[test]
+    fn a_scoped_section_gets_a_new_tree_and_no_network() {
+        let section = Section { fs_read: list(&["/usr/share/**"]), ..Section::default() };
+        let plan = made(&section, &host());
+        let words = words(&plan);
+        assert_eq!(words[0], "bring up the loopback device");
+        assert!(words.contains(&"enter the root /tmp".to_owned()));
+        assert!(!words.iter().any(|word| word == "attach /tmp/home/me"));
+        assert!(plan.namespaces.network);
+        let rules = plan.domain.files.unwrap();
+        assert!(!rules.as_slice().iter().any(|rule| rule.path.as_str() == "/"));
+    }
+
+    #[test]
+    fn without_namespaces_the_domain_says_so() {
+        let weak = Host { namespaces: false, landlock_abi: 7, seccomp: true, ..Host::default() };
+        let plan = made(&Section::default(), &weak);
+        assert!(plan.steps.is_empty() && !plan.namespaces.user);
+        assert!(plan.domain.exposed && plan.domain.filter);
+        assert_eq!(plan.domain.ports.unwrap().connect.unwrap().as_slice(), [0_u16; 0]);
+    }
+
+    #[test]
+    fn limits_are_lowered_and_never_raised() {
+        let mut section = Section::default();
+        section.limits.pids = Some(100);
+        section.limits.open_files = Some(100_000);
+        let limits = Limits { pids: Some(500), cpu_seconds: Some(9), ..Limits::default() };
+        let kernel = Protected::default();
+        let order = Order { section: &section, cwd: Path::new("/"), limits: &limits, lane: None, kernel: &kernel };
+        let plan = plan(&order, &host());
+        assert!(plan.limits.contains(&(Limit::Processes, 100)));
+        assert!(plan.limits.contains(&(Limit::OpenFiles, 4096)));
+        assert!(plan.limits.contains(&(Limit::Cpu, 9)));
+    }
+}
