@@ -27,7 +27,7 @@ const MAX_SECTION: usize = 8 * 1024 * 1024;
 
 /// A step of the birth that failed.
 struct Failed {
-    step: &'static str,
+    step: String,
     error: io::Error,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn run(signals: SignalFd) -> io::Result<ExitCode> {
         }
         Err(Failed { step, error }) => {
             let errno = error.raw_os_error().unwrap_or_default();
-            let failed = BirthFailed { step: Text::cut(step), errno };
+            let failed = BirthFailed { step: Text::cut(&step), errno };
             let told = supervisor.send(&ToSupervisor::BirthFailed(failed), &[]);
             told.map_err(|e| io::Error::other(e.to_string()))?;
             Err(io::Error::new(error.kind(), format!("{step}: {error}")))
@@ -58,18 +58,20 @@ pub(crate) fn run(signals: SignalFd) -> io::Result<ExitCode> {
 }
 
 fn born(birth: Birth, fds: Vec<OwnedFd>, roles: Roles, signals: SignalFd) -> Result<Launcher, Failed> {
-    let at = |step| move |error| Failed { step, error };
+    let at = |step: &'static str| move |error| Failed { step: step.to_owned(), error };
     edge::check_hello(&birth.hello)
-        .map_err(|e| Failed { step: "greet the supervisor", error: io::Error::other(e.to_string()) })?;
+        .map_err(|e| Failed { step: "greet the supervisor".to_owned(), error: io::Error::other(e.to_string()) })?;
     let mut fds = fds.into_iter();
     let (Some(section), Some(broker_end), Some(worker_end)) = (fds.next(), fds.next(), fds.next()) else {
-        return Err(Failed { step: "take the descriptors of birth", error: io::ErrorKind::InvalidInput.into() });
+        return Err(Failed { step: "take the descriptors of birth".to_owned(), error: io::ErrorKind::InvalidInput.into() });
     };
     let bytes = memfd::read_sealed(&section, MAX_SECTION).map_err(at("read the section"))?;
     let section = Section::decode(&bytes)
-        .map_err(|e| Failed { step: "decode the section", error: io::Error::other(e.to_string()) })?;
+        .map_err(|e| Failed { step: "decode the section".to_owned(), error: io::Error::other(e.to_string()) })?;
+    // Before anything is started: every process of the session inherits it.
     #[cfg(target_os = "linux")]
-    shoal_sys::prctl::set_dumpable(false).map_err(at("hide from the session's programs"))?;
+    shoal_jail::confine::session(&birth.domain, &roles.images())
+        .map_err(|failed| Failed { step: failed.step, error: failed.error })?;
     let mut launcher = Launcher::new(section, birth.limits, roles, signals);
     launcher.generation = birth.hello.generation;
     launcher.broker = Some(edge::open(broker_end).map_err(at("open the broker's edge"))?);

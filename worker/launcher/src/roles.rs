@@ -53,6 +53,11 @@ impl Roles {
         Self { worker_image, ptyd_image, arguments, environment, worker: None, ptyd: None, epoch: 0, ptyd_epoch: 0 }
     }
 
+    /// The open executables, which must stay executable whatever the launcher confines itself to.
+    pub(crate) fn images(&self) -> Vec<BorrowedFd<'_>> {
+        [&self.worker_image].into_iter().chain(&self.ptyd_image).map(AsFd::as_fd).collect()
+    }
+
     /// Pids of the roles that run.
     pub(crate) fn pids(&self) -> Vec<i32> {
         self.worker.iter().chain(&self.ptyd).map(|role| role.pid).collect()
