@@ -221,12 +221,17 @@ impl Start<'_> {
     /// The launcher answers each start at once; it is this jail's pid 1, so without it there is no process to wait for.
     fn await_start(&self, index: usize, id: CommandId) -> Result<i32, RunError> {
         loop {
+            let mut answer = None;
+            // All of them are taken: the end of a short program may stand right behind its start.
             for (of, event) in self.inbox.take() {
                 match event {
-                    Event::Started(started) if of == id => return Ok(started.pid),
-                    Event::Failed(failed) if of == id => return Err(failure::told(index, &failed)),
+                    Event::Started(started) if of == id => answer = Some(Ok(started.pid)),
+                    Event::Failed(failed) if of == id => answer = Some(Err(failure::told(index, &failed))),
                     other => self.early.borrow_mut().push((of, other)),
                 }
+            }
+            if let Some(answer) = answer {
+                return answer;
             }
             poll::wait(self.inbox.as_fd(), Ready::READ, None).map_err(|e| failure::io(index, &e))?;
         }
