@@ -10,18 +10,29 @@ mod pattern;
 mod read;
 mod stmt;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::ast::{Program, Span};
 
 pub use read::{Malformed, program as from_json};
+
+/// A JSON object of the given members. Unlike `json!` it moves the values: copying them at each level would make the
+/// work quadratic in the depth, and recursive.
+macro_rules! object {
+    ({ $($name:literal: $value:expr),* $(,)? }) => {{
+        let mut members = serde_json::Map::new();
+        $(members.insert($name.to_owned(), serde_json::Value::from($value));)*
+        serde_json::Value::Object(members)
+    }};
+}
+use object;
 
 /// The version of the vocabulary.
 pub const AST_VERSION: u32 = 2;
 
 /// `{stmts: [...]}`
 pub fn to_json(program: &Program) -> Value {
-    json!({ "stmts": stmt::list(&program.stmts) })
+    object!({ "stmts": stmt::list(&program.stmts) })
 }
 
 /// An object with a kind, its members and its place.
@@ -34,7 +45,7 @@ fn node<const N: usize>(kind: &str, members: [(&str, Value); N], span: Span) -> 
 }
 
 fn place(span: Span) -> Value {
-    json!({ "start": span.start, "end": span.end })
+    object!({ "start": span.start, "end": span.end })
 }
 
 fn text(text: &str) -> Value {

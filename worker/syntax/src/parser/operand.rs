@@ -100,8 +100,8 @@ impl Parser<'_> {
         let at = self.next_start();
         let bracket = self.test_bracket(at);
         match self.command_or_expr() {
-            Err(reject) if bracket && !reject.fatal => return Err(teach::test_brackets(self.src, at).into()),
-            Err(reject) => return Err(reject),
+            Err(reject) if bracket && !reject.fatal => Err(teach::test_brackets(self.src, at).into()),
+            Err(reject) => Err(reject),
             Ok(inner) => {
                 self.expect_op(")")?;
                 Ok(inner)

@@ -26,7 +26,7 @@ impl Parser<'_> {
                     let stop = reject.fatal || !self.resume(start, &reject.diag);
                     let diag = self.finished(*reject.diag);
                     let open = diag.partial;
-                    let repeated = diags.iter().any(|earlier| is_block_word(earlier)) && is_block_word(&diag);
+                    let repeated = diags.iter().any(is_block_word) && is_block_word(&diag);
                     if !repeated {
                         diags.push(diag);
                     }

@@ -1,13 +1,13 @@
 //! Commands.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::stmt::block;
-use super::{array, expr, node, optional, place, text};
+use super::{array, expr, node, object, optional, place, text};
 use crate::ast::{Arg, ArgKind, CmdCall, EnvAssign, FlagValue, JoinedKind, Piece, PieceKind, Redirect, RedirectKind};
 
 pub(super) fn call(call: &CmdCall) -> Value {
-    json!({
+    object!({
         "head": text(&call.head.text),
         "forced": call.forced,
         "args": array(&call.args, arg),
@@ -25,11 +25,11 @@ fn redirect(redirect: &Redirect) -> Value {
         RedirectKind::Out => "out",
         RedirectKind::Append => "append",
     };
-    json!({ "kind": kind, "target": arg(&redirect.target), "span": place(redirect.span) })
+    object!({ "kind": kind, "target": arg(&redirect.target), "span": place(redirect.span) })
 }
 
 fn env_assign(assign: &EnvAssign) -> Value {
-    json!({ "name": text(&assign.name.name), "value": arg(&assign.value), "span": place(assign.span) })
+    object!({ "name": text(&assign.name.name), "value": arg(&assign.value), "span": place(assign.span) })
 }
 
 pub(super) fn arg(a: &Arg) -> Value {

@@ -1,9 +1,9 @@
 //! Expressions.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::stmt::{block, type_expr};
-use super::{array, command, node, optional, pattern, place, text};
+use super::{array, command, node, object, optional, pattern, place, text};
 use crate::ast::{
     Args, BinaryOp, Expr, ExprKind, Ident, InterpPart, Lambda, LambdaKind, LambdaParam, MatchArm, Pattern, PatternKind,
     RecordField, Span, UnaryOp,
@@ -17,24 +17,22 @@ pub(super) fn expr(expr: &Expr) -> Value {
     with_stack(|| unguarded(expr))
 }
 
-fn boxed(inner: &Box<Expr>) -> Value {
-    expr(inner)
-}
-
 fn unguarded(e: &Expr) -> Value {
     let at = e.span;
     match &e.kind {
         ExprKind::Group(inner) => expr(inner),
         ExprKind::Null => node("null", [], at),
         ExprKind::Bool(value) => node("bool", [("value", Value::Bool(*value))], at),
-        ExprKind::Int(value) => node("int", [("value", json!(value))], at),
-        ExprKind::Float(value) => node("float", [("value", json!(value))], at),
+        ExprKind::Int(value) => node("int", [("value", Value::from(*value))], at),
+        ExprKind::Float(value) => node("float", [("value", Value::from(*value))], at),
         ExprKind::Str(value) => node("str", [("value", text(value))], at),
-        ExprKind::Size(bytes) => node("size", [("bytes", json!(bytes))], at),
-        ExprKind::Duration(nanos) => node("duration", [("ns", json!(nanos))], at),
-        ExprKind::Time { hour, minute, second } => {
-            node("time", [("hour", json!(hour)), ("min", json!(minute)), ("sec", json!(second))], at)
-        }
+        ExprKind::Size(bytes) => node("size", [("bytes", Value::from(*bytes))], at),
+        ExprKind::Duration(nanos) => node("duration", [("ns", Value::from(*nanos))], at),
+        ExprKind::Time { hour, minute, second } => node(
+            "time",
+            [("hour", Value::from(*hour)), ("min", Value::from(*minute)), ("sec", Value::from(*second))],
+            at,
+        ),
         ExprKind::DateTime(iso) => node("date_time", [("iso", text(iso))], at),
         ExprKind::Regex(src) => node("regex", [("src", text(src))], at),
         ExprKind::Var(name) => node("var", [("name", text(name))], at),
@@ -100,9 +98,11 @@ fn construct(e: &Expr) -> Value {
     let at = e.span;
     match &e.kind {
         ExprKind::Block(inner) => node("block", [("block", block(inner))], at),
-        ExprKind::If { cond, then, otherwise } => {
-            node("if", [("cond", expr(cond)), ("then", block(then)), ("else", optional(otherwise.as_ref(), boxed))], at)
-        }
+        ExprKind::If { cond, then, otherwise } => node(
+            "if",
+            [("cond", expr(cond)), ("then", block(then)), ("else", optional(otherwise.as_deref(), expr))],
+            at,
+        ),
         ExprKind::Match { scrutinee, arms } => {
             node("match", [("scrutinee", expr(scrutinee)), ("arms", array(arms, arm))], at)
         }
@@ -123,9 +123,9 @@ fn construct(e: &Expr) -> Value {
         ExprKind::With { cwd, env, reef, body } => node(
             "with",
             [
-                ("cwd", optional(cwd.as_ref(), boxed)),
-                ("env", optional(env.as_ref(), boxed)),
-                ("reef", optional(reef.as_ref(), boxed)),
+                ("cwd", optional(cwd.as_deref(), expr)),
+                ("env", optional(env.as_deref(), expr)),
+                ("reef", optional(reef.as_deref(), expr)),
                 ("body", block(body)),
             ],
             at,
@@ -137,27 +137,30 @@ fn construct(e: &Expr) -> Value {
 
 fn part(part: &InterpPart) -> Value {
     match part {
-        InterpPart::Lit(literal) => json!({ "kind": "lit", "text": text(literal) }),
-        InterpPart::Hole(hole) => json!({ "kind": "expr", "expr": expr(hole) }),
+        InterpPart::Lit(literal) => object!({ "kind": "lit", "text": text(literal) }),
+        InterpPart::Hole(hole) => object!({ "kind": "expr", "expr": expr(hole) }),
     }
 }
 
 fn field(field: &RecordField) -> Value {
-    json!({ "name": text(&field.name.name), "value": expr(&field.value), "span": place(field.span) })
+    object!({ "name": text(&field.name.name), "value": expr(&field.value), "span": place(field.span) })
 }
 
 fn args(args: &Args) -> Value {
     let named = array(
         &args.named,
-        |arg| json!({ "name": text(&arg.name.name), "value": expr(&arg.value), "span": place(arg.span) }),
+        |arg| object!({ "name": text(&arg.name.name), "value": expr(&arg.value), "span": place(arg.span) }),
     );
-    json!({ "pos": array(&args.pos, expr), "named": named })
+    object!({ "pos": array(&args.pos, expr), "named": named })
 }
 
 fn lambda(lambda: &Lambda, at: Span) -> Value {
     let start = Span { end: at.start, ..at };
     let params = match lambda.kind {
-        LambdaKind::Item => json!([{ "name": ITEM, "ty": null, "default": null, "span": place(start) }]),
+        LambdaKind::Item => {
+            let item = object!({ "name": ITEM, "ty": Value::Null, "default": Value::Null, "span": place(start) });
+            Value::Array(vec![item])
+        }
         LambdaKind::Explicit | LambdaKind::Thunk => array(&lambda.params, lambda_param),
     };
     let mut node = node("lambda", [("params", params), ("body", expr(&lambda.body))], at);
@@ -191,7 +194,7 @@ fn lambda_param(param: &LambdaParam) -> Value {
 }
 
 fn arm(arm: &MatchArm) -> Value {
-    json!({
+    object!({
         "patterns": array(&arm.patterns, pattern::pattern),
         "guard": optional(arm.guard.as_ref(), expr),
         "body": expr(&arm.body),

@@ -1,8 +1,8 @@
 //! Patterns.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{array, expr, node, optional, place, text};
+use super::{array, expr, node, object, optional, place, text};
 use crate::ast::{Expr, ExprKind, Pattern, PatternKind};
 
 pub(super) fn pattern(p: &Pattern) -> Value {
@@ -15,16 +15,18 @@ pub(super) fn pattern(p: &Pattern) -> Value {
             let regex = Expr::new(ExprKind::Regex(src.clone()), at);
             node("lit", [("expr", expr::expr(&regex))], at)
         }
-        PatternKind::Range { start, end, inclusive } => {
-            node("range", [("start", json!(start)), ("end", json!(end)), ("inclusive", json!(inclusive))], at)
-        }
+        PatternKind::Range { start, end, inclusive } => node(
+            "range",
+            [("start", Value::from(*start)), ("end", Value::from(*end)), ("inclusive", Value::from(*inclusive))],
+            at,
+        ),
         PatternKind::Type { ty, binder } => {
-            let ty = json!({ "name": ty.as_str(), "args": [], "optional": false, "span": place(at) });
+            let ty = object!({ "name": ty.as_str(), "args": Value::Array(Vec::new()), "optional": false, "span": place(at) });
             node("type", [("ty", ty), ("name", optional(binder.as_ref(), |name| text(&name.name)))], at)
         }
         PatternKind::Record(fields) => {
             let fields = array(fields, |field| {
-                json!({
+                object!({
                     "name": text(&field.name.name),
                     "pattern": optional(field.pattern.as_ref(), pattern),
                     "span": place(field.span),

@@ -1,8 +1,8 @@
 //! Statements, blocks, functions, types.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{array, command, expr, node, optional, pattern, place, text};
+use super::{array, command, expr, node, object, optional, pattern, place, text};
 use crate::ast::{
     Arg, ArgKind, AssignOp, Block, Expr, ExprKind, FnDecl, Ident, Name, Param, Span, Stmt, StmtKind, Target, TypeExpr,
 };
@@ -25,7 +25,7 @@ fn stmt(stmt: &Stmt) -> Value {
             ],
             at,
         ),
-        StmtKind::Fn(decl) => json!({ "kind": "fn", "decl": fn_decl(decl) }),
+        StmtKind::Fn(decl) => object!({ "kind": "fn", "decl": fn_decl(decl) }),
         StmtKind::Alias { name, target } => {
             node("alias", [("name", text(&name.name)), ("target", command::call(target))], at)
         }
@@ -44,7 +44,7 @@ fn stmt(stmt: &Stmt) -> Value {
         StmtKind::While { cond, body } => node("while", [("cond", expr::expr(cond)), ("body", block(body))], at),
         StmtKind::Assert { cond, msg } => {
             let pos: Vec<Value> = std::iter::once(cond).chain(msg).map(expr::expr).collect();
-            let args = json!({ "pos": pos, "named": [] });
+            let args = object!({ "pos": pos, "named": Value::Array(Vec::new()) });
             let call = node("fn_call", [("name", text("assert")), ("args", args)], at);
             node("expr", [("expr", call)], at)
         }
@@ -88,15 +88,15 @@ pub(super) fn assign_op(op: AssignOp) -> &'static str {
 }
 
 pub(super) fn block(block: &Block) -> Value {
-    json!({ "stmts": list(&block.stmts), "span": place(block.span) })
+    object!({ "stmts": list(&block.stmts), "span": place(block.span) })
 }
 
 fn fn_decl(decl: &FnDecl) -> Value {
     let rest = optional(
         decl.rest.as_ref(),
-        |rest| json!({ "name": text(&rest.name.name), "ty": optional(rest.ty.as_ref(), type_expr) }),
+        |rest| object!({ "name": text(&rest.name.name), "ty": optional(rest.ty.as_ref(), type_expr) }),
     );
-    json!({
+    object!({
         "name": text(&decl.name.name),
         "params": array(&decl.params, param),
         "rest": rest,
@@ -109,7 +109,7 @@ fn fn_decl(decl: &FnDecl) -> Value {
 }
 
 fn param(param: &Param) -> Value {
-    json!({
+    object!({
         "name": text(&param.name.name),
         "ty": optional(param.ty.as_ref(), type_expr),
         "default": optional(param.default.as_ref(), expr::expr),
@@ -118,7 +118,7 @@ fn param(param: &Param) -> Value {
 }
 
 pub(super) fn type_expr(ty: &TypeExpr) -> Value {
-    json!({
+    object!({
         "name": ty.name.as_str(),
         "args": array(&ty.args, type_expr),
         "optional": ty.optional,
