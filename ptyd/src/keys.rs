@@ -1,154 +1,186 @@
-//! Named keys and the bytes they send in the modes in force.
+//! Named keys to bytes, by the modes the program has switched on.
 
-use crate::kitty::{ALL_KEYS, DISAMBIGUATE};
-
-/// The modes that change what keys send.
+/// The modes of a terminal that decide how input is encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Modes {
-    /// Application cursor keys (`CSI ? 1 h`).
+    /// Cursor keys send `ESC O` (DECCKM).
     pub(crate) application_cursor: bool,
-    /// Flags of the kitty keyboard protocol.
-    pub(crate) kitty: u8,
+    /// Pasted text is wrapped in markers.
+    pub(crate) bracketed_paste: bool,
+    /// Keys that the old encoding cannot tell apart are sent as `CSI code ; modifiers u`.
+    pub(crate) disambiguate: bool,
 }
 
-/// The bytes of a named key, any case; `None` for a name nobody knows.
-pub(crate) fn bytes(name: &str, modes: Modes) -> Option<Vec<u8>> {
-    let name = name.to_lowercase();
-    if let Some(code) = kitty_code(&name, modes) {
-        return Some(code.into_bytes());
+/// Modifiers of the kitty encoding: 1 + shift (1) + control (4).
+const SHIFT: u8 = 2;
+const CONTROL: u8 = 5;
+
+/// The bytes of a named key, case-insensitive; `None` for a name nobody knows.
+pub(crate) fn encode(name: &str, modes: Modes) -> Option<Vec<u8>> {
+    let name = name.to_ascii_lowercase();
+    if let Some(with) = name.strip_prefix("ctrl-").or_else(|| name.strip_prefix("c-")) {
+        return control(with, modes);
     }
-    if let Some((_, fixed)) = FIXED.iter().find(|(names, _)| names.contains(&name.as_str())) {
-        return Some(fixed.as_bytes().to_vec());
-    }
-    if let Some((_, last)) = CURSOR.iter().find(|(names, _)| names.contains(&name.as_str())) {
-        let introducer = if modes.application_cursor { "\x1bO" } else { "\x1b[" };
-        return Some(format!("{introducer}{last}").into_bytes());
-    }
-    control(&name).map(|byte| vec![byte])
+    named(&name, modes)
 }
 
-/// Keys that send the same in every mode.
-const FIXED: &[(&[&str], &str)] = &[
-    (&["enter", "return", "cr"], "\r"),
-    (&["newline", "lf"], "\n"),
-    (&["tab"], "\t"),
-    (&["backtab", "shift-tab"], "\x1b[Z"),
-    (&["escape", "esc"], "\x1b"),
-    (&["space"], " "),
-    (&["backspace", "bs"], "\x7f"),
-    (&["delete", "del"], "\x1b[3~"),
-    (&["insert", "ins"], "\x1b[2~"),
-    (&["pageup", "pgup"], "\x1b[5~"),
-    (&["pagedown", "pgdn"], "\x1b[6~"),
-    (&["f1"], "\x1bOP"),
-    (&["f2"], "\x1bOQ"),
-    (&["f3"], "\x1bOR"),
-    (&["f4"], "\x1bOS"),
-    (&["f5"], "\x1b[15~"),
-    (&["f6"], "\x1b[17~"),
-    (&["f7"], "\x1b[18~"),
-    (&["f8"], "\x1b[19~"),
-    (&["f9"], "\x1b[20~"),
-    (&["f10"], "\x1b[21~"),
-    (&["f11"], "\x1b[23~"),
-    (&["f12"], "\x1b[24~"),
-];
-
-/// Keys that follow the application cursor mode.
-const CURSOR: &[(&[&str], char)] =
-    &[(&["up"], 'A'), (&["down"], 'B'), (&["right"], 'C'), (&["left"], 'D'), (&["home"], 'H'), (&["end"], 'F')];
-
-/// `ctrl-x` and `c-x`: the control byte.
-fn control(name: &str) -> Option<u8> {
-    match name.strip_prefix("ctrl-").or_else(|| name.strip_prefix("c-"))? {
-        "space" | "@" => Some(0x00),
-        "[" => Some(0x1b),
-        "\\" => Some(0x1c),
-        "]" => Some(0x1d),
-        "^" => Some(0x1e),
-        "_" => Some(0x1f),
-        "?" => Some(0x7f),
-        letter => match letter.as_bytes() {
-            [byte @ b'a'..=b'z'] => Some(byte & 0x1f),
-            _ => None,
-        },
-    }
-}
-
-/// The escape code of a key under the kitty protocol, where that differs.
-fn kitty_code(name: &str, modes: Modes) -> Option<String> {
-    if modes.kitty & (DISAMBIGUATE | ALL_KEYS) == 0 {
-        return None;
-    }
-    let plain = match name {
-        "escape" | "esc" => Some(27),
-        "enter" | "return" | "cr" if modes.kitty & ALL_KEYS != 0 => Some(13),
-        "tab" if modes.kitty & ALL_KEYS != 0 => Some(9),
-        "backspace" | "bs" if modes.kitty & ALL_KEYS != 0 => Some(127),
-        "space" if modes.kitty & ALL_KEYS != 0 => Some(32),
-        _ => None,
+fn named(name: &str, modes: Modes) -> Option<Vec<u8>> {
+    let bytes: &[u8] = match name {
+        "enter" | "return" | "cr" => b"\r",
+        "newline" | "lf" => b"\n",
+        "tab" => b"\t",
+        "backtab" | "shift-tab" if modes.disambiguate => return Some(unambiguous(b'\t', SHIFT)),
+        "backtab" | "shift-tab" => b"\x1b[Z",
+        "escape" | "esc" if modes.disambiguate => b"\x1b[27u",
+        "escape" | "esc" => b"\x1b",
+        "space" => b" ",
+        "backspace" | "bs" => b"\x7f",
+        "delete" | "del" => b"\x1b[3~",
+        "insert" | "ins" => b"\x1b[2~",
+        "pageup" | "pgup" => b"\x1b[5~",
+        "pagedown" | "pgdn" => b"\x1b[6~",
+        "up" => return Some(cursor(b'A', modes)),
+        "down" => return Some(cursor(b'B', modes)),
+        "right" => return Some(cursor(b'C', modes)),
+        "left" => return Some(cursor(b'D', modes)),
+        "home" => return Some(cursor(b'H', modes)),
+        "end" => return Some(cursor(b'F', modes)),
+        _ => return function(name, modes),
     };
-    if let Some(code) = plain {
-        return Some(format!("\x1b[{code}u"));
-    }
-    if matches!(name, "backtab" | "shift-tab") {
-        return Some("\x1b[9;2u".to_owned());
-    }
-    let key = name.strip_prefix("ctrl-").or_else(|| name.strip_prefix("c-"))?;
-    let code = if key == "space" { 32 } else { u32::from(single(key)?) };
-    Some(format!("\x1b[{code};5u"))
+    Some(bytes.to_vec())
 }
 
-fn single(key: &str) -> Option<char> {
-    let mut chars = key.chars();
-    chars.next().filter(|_| chars.next().is_none())
+fn cursor(last: u8, modes: Modes) -> Vec<u8> {
+    let application = modes.application_cursor && !modes.disambiguate;
+    vec![0x1b, if application { b'O' } else { b'[' }, last]
+}
+
+fn function(name: &str, modes: Modes) -> Option<Vec<u8>> {
+    let number: u8 = name.strip_prefix('f')?.parse().ok()?;
+    let introducer = if modes.disambiguate { '[' } else { 'O' };
+    let text = match number {
+        1 => format!("\x1b{introducer}P"),
+        2 => format!("\x1b{introducer}Q"),
+        // `CSI R` would be a cursor report.
+        3 if modes.disambiguate => "\x1b[13~".to_owned(),
+        3 => "\x1bOR".to_owned(),
+        4 => format!("\x1b{introducer}S"),
+        5 => "\x1b[15~".to_owned(),
+        6..=8 => format!("\x1b[{}~", number.saturating_add(11)),
+        9..=10 => format!("\x1b[{}~", number.saturating_add(11)),
+        11..=12 => format!("\x1b[{}~", number.saturating_add(12)),
+        _ => return None,
+    };
+    Some(text.into_bytes())
+}
+
+fn control(with: &str, modes: Modes) -> Option<Vec<u8>> {
+    let key = match with {
+        "space" => b' ',
+        _ => *with.as_bytes().first().filter(|_| with.len() == 1)?,
+    };
+    let byte = match key {
+        b' ' | b'@' => 0x00,
+        b'a'..=b'z' => key & 0x1f,
+        b'[' => 0x1b,
+        b'\\' => 0x1c,
+        b']' => 0x1d,
+        b'^' => 0x1e,
+        b'_' => 0x1f,
+        b'?' => 0x7f,
+        _ => return None,
+    };
+    Some(if modes.disambiguate { unambiguous(key, CONTROL) } else { vec![byte] })
+}
+
+fn unambiguous(code: u8, modifiers: u8) -> Vec<u8> {
+    format!("\x1b[{code};{modifiers}u").into_bytes()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn plain(name: &str) -> Option<Vec<u8>> {
-        bytes(name, Modes::default())
-    }
+    const PLAIN: Modes = Modes { application_cursor: false, bracketed_paste: false, disambiguate: false };
+    const APPLICATION: Modes = Modes { application_cursor: true, ..PLAIN };
+    const KITTY: Modes = Modes { disambiguate: true, ..PLAIN };
 
     #[test]
-    fn names_in_any_case() {
-        for (name, expected) in [
-            ("Enter", "\r"),
-            ("LF", "\n"),
-            ("Shift-Tab", "\x1b[Z"),
-            ("PgUp", "\x1b[5~"),
-            ("f12", "\x1b[24~"),
-            ("Ctrl-C", "\x03"),
-            ("C-a", "\x01"),
-            ("ctrl-?", "\x7f"),
-            ("Ctrl-Space", "\0"),
-            ("Home", "\x1b[H"),
-        ] {
-            assert_eq!(plain(name).as_deref(), Some(expected.as_bytes()), "{name}");
+    fn every_name_has_its_bytes() {
+        let table: &[(&str, &[u8])] = &[
+            ("Enter Return CR", b"\r"),
+            ("Newline LF", b"\n"),
+            ("Tab", b"\t"),
+            ("BackTab Shift-Tab", b"\x1b[Z"),
+            ("Escape Esc Ctrl-[", b"\x1b"),
+            ("Space", b" "),
+            ("Backspace BS Ctrl-?", b"\x7f"),
+            ("Delete Del", b"\x1b[3~"),
+            ("Insert Ins", b"\x1b[2~"),
+            ("Up", b"\x1b[A"),
+            ("DOWN", b"\x1b[B"),
+            ("right", b"\x1b[C"),
+            ("Left", b"\x1b[D"),
+            ("Home", b"\x1b[H"),
+            ("End", b"\x1b[F"),
+            ("PageUp PgUp", b"\x1b[5~"),
+            ("PageDown PgDn", b"\x1b[6~"),
+            ("F1", b"\x1bOP"),
+            ("F2", b"\x1bOQ"),
+            ("F3", b"\x1bOR"),
+            ("F4", b"\x1bOS"),
+            ("F5", b"\x1b[15~"),
+            ("F6", b"\x1b[17~"),
+            ("F7", b"\x1b[18~"),
+            ("F8", b"\x1b[19~"),
+            ("F9", b"\x1b[20~"),
+            ("F10", b"\x1b[21~"),
+            ("F11", b"\x1b[23~"),
+            ("F12", b"\x1b[24~"),
+            ("Ctrl-a C-A", b"\x01"),
+            ("Ctrl-z", b"\x1a"),
+            ("Ctrl-Space Ctrl-@", b"\x00"),
+            ("Ctrl-\\", b"\x1c"),
+            ("Ctrl-]", b"\x1d"),
+            ("Ctrl-^", b"\x1e"),
+            ("Ctrl-_", b"\x1f"),
+        ];
+        for (names, bytes) in table {
+            for name in names.split(' ') {
+                assert_eq!(encode(name, PLAIN).as_deref(), Some(*bytes), "{name}");
+            }
         }
-        for name in ["Ctrl-1", "Ctrl-", "F13", "", "Hyper"] {
-            assert_eq!(plain(name), None, "{name}");
+    }
+
+    #[test]
+    fn unknown_names_are_none() {
+        for name in ["", "F0", "F13", "f", "Ctrl-", "Ctrl-ab", "Ctrl-1", "Hyper-x", "Entr", "Ctrl-\u{e9}"] {
+            assert_eq!(encode(name, PLAIN), None, "{name}");
         }
     }
 
     #[test]
-    fn cursor_keys_follow_the_mode() {
-        let modes = Modes { application_cursor: true, kitty: 0 };
-        assert_eq!(bytes("Up", modes).as_deref(), Some(&b"\x1bOA"[..]));
-        assert_eq!(plain("Up").as_deref(), Some(&b"\x1b[A"[..]));
-        assert_eq!(bytes("PageDown", modes).as_deref(), Some(&b"\x1b[6~"[..]));
+    fn application_mode_changes_cursor_keys_alone() {
+        assert_eq!(encode("Up", APPLICATION).as_deref(), Some(&b"\x1bOA"[..]));
+        assert_eq!(encode("End", APPLICATION).as_deref(), Some(&b"\x1bOF"[..]));
+        assert_eq!(encode("Delete", APPLICATION).as_deref(), Some(&b"\x1b[3~"[..]));
     }
 
     #[test]
-    fn kitty_flags_disambiguate() {
-        let modes = Modes { application_cursor: false, kitty: DISAMBIGUATE };
-        assert_eq!(bytes("Esc", modes).as_deref(), Some(&b"\x1b[27u"[..]));
-        assert_eq!(bytes("Ctrl-C", modes).as_deref(), Some(&b"\x1b[99;5u"[..]));
-        assert_eq!(bytes("Enter", modes).as_deref(), Some(&b"\r"[..]));
-        let all = Modes { kitty: DISAMBIGUATE | ALL_KEYS, ..modes };
-        assert_eq!(bytes("Enter", all).as_deref(), Some(&b"\x1b[13u"[..]));
-        assert_eq!(bytes("Up", all).as_deref(), Some(&b"\x1b[A"[..]));
+    fn disambiguated_keys_say_what_was_pressed() {
+        let table: &[(&str, &[u8])] = &[
+            ("Escape", b"\x1b[27u"),
+            ("Ctrl-c", b"\x1b[99;5u"),
+            ("Ctrl-Space", b"\x1b[32;5u"),
+            ("Shift-Tab", b"\x1b[9;2u"),
+            ("Enter", b"\r"),
+            ("Tab", b"\t"),
+            ("Up", b"\x1b[A"),
+            ("F1", b"\x1b[P"),
+            ("F3", b"\x1b[13~"),
+        ];
+        for (name, bytes) in table {
+            assert_eq!(encode(name, KITTY).as_deref(), Some(*bytes), "{name}");
+        }
     }
 }

@@ -1,69 +1,72 @@
-//! The keyboard protocol of kitty: which enhancements a program switched on, per screen.
+//! The keyboard mode of the kitty protocol, as far as it is offered: flag 1, "disambiguate escape codes".
 //!
-//! A program pushes flags when it starts and pops them when it ends; both screens have a stack of their own, so a
-//! full-screen program that dies on the alternate screen does not confuse the shell on the main one.
+//! Main and alternate screen have a stack each. Flags beyond 1 are asked for by programs and not taken, so the query
+//! says truthfully what is on.
 
-/// Escape codes for keys that are ambiguous otherwise.
-pub(crate) const DISAMBIGUATE: u8 = 1;
-/// Every key as an escape code, Enter, Tab and Backspace too.
-pub(crate) const ALL_KEYS: u8 = 8;
-/// The flags that have any effect here; others are not reported back as set.
-const SUPPORTED: u8 = DISAMBIGUATE | ALL_KEYS;
-/// Entries of a stack; a push beyond it drops the oldest, as the protocol asks.
+/// "Disambiguate escape codes", the one flag that is kept.
+const DISAMBIGUATE: u16 = 1;
+/// Programs push one each; older entries fall out.
 const MAX_STACK: usize = 16;
 
-/// Flags of both screens.
-#[derive(Clone, Debug, Default)]
+/// Flags in force and those saved, per screen.
+#[derive(Debug, Default)]
 pub(crate) struct Kitty {
-    main: Vec<u8>,
-    alternate: Vec<u8>,
+    main: Stack,
+    alternate: Stack,
+}
+
+#[derive(Debug, Default)]
+struct Stack {
+    flags: u16,
+    saved: Vec<u16>,
 }
 
 impl Kitty {
-    /// Flags in force on a screen.
-    pub(crate) fn flags(&self, alternate: bool) -> u8 {
-        let stack = if alternate { &self.alternate } else { &self.main };
-        stack.last().copied().unwrap_or(0)
+    /// The flags in force.
+    pub(crate) fn flags(&self, alternate: bool) -> u16 {
+        if alternate { self.alternate.flags } else { self.main.flags }
     }
 
-    /// `CSI > FLAGS u`.
-    pub(crate) fn push(&mut self, alternate: bool, flags: u16) {
-        let stack = self.stack(alternate);
-        if stack.len() == MAX_STACK {
-            stack.remove(0);
+    pub(crate) fn disambiguates(&self, alternate: bool) -> bool {
+        self.flags(alternate) & DISAMBIGUATE != 0
+    }
+
+    /// `CSI > flags u` pushes, `CSI < count u` pops, `CSI = flags ; how u` sets (1), adds (2) or removes (3).
+    pub(crate) fn change(&mut self, alternate: bool, marker: u8, first: Option<u16>, second: Option<u16>) {
+        let stack = if alternate { &mut self.alternate } else { &mut self.main };
+        let flags = first.unwrap_or_default() & DISAMBIGUATE;
+        match (marker, second.unwrap_or(1)) {
+            (b'>', _) => stack.push(flags),
+            (b'<', _) => stack.pop(first.unwrap_or(1).max(1)),
+            (b'=', 1) => stack.flags = flags,
+            (b'=', 2) => stack.flags |= flags,
+            (b'=', 3) => stack.flags &= !flags,
+            _ => {}
         }
-        stack.push(known(flags));
-    }
-
-    /// `CSI < COUNT u`.
-    pub(crate) fn pop(&mut self, alternate: bool, count: u16) {
-        let stack = self.stack(alternate);
-        let rest = stack.len().saturating_sub(usize::from(count.max(1)));
-        stack.truncate(rest);
-    }
-
-    /// `CSI = FLAGS ; MODE u`: 1 replaces, 2 adds, 3 takes away.
-    pub(crate) fn set(&mut self, alternate: bool, flags: u16, mode: u16) {
-        let old = self.flags(alternate);
-        let flags = match mode {
-            2 => old | known(flags),
-            3 => old & !known(flags),
-            _ => known(flags),
-        };
-        let stack = self.stack(alternate);
-        match stack.last_mut() {
-            Some(top) => *top = flags,
-            None => stack.push(flags),
-        }
-    }
-
-    fn stack(&mut self, alternate: bool) -> &mut Vec<u8> {
-        if alternate { &mut self.alternate } else { &mut self.main }
     }
 }
 
-fn known(flags: u16) -> u8 {
-    u8::try_from(flags & u16::from(SUPPORTED)).unwrap_or(0)
+impl Stack {
+    fn push(&mut self, flags: u16) {
+        if self.saved.len() == MAX_STACK {
+            self.saved.remove(0);
+        }
+        self.saved.push(self.flags);
+        self.flags = flags;
+    }
+
+    /// More pops than pushes leave the mode off.
+    fn pop(&mut self, count: u16) {
+        for _ in 0..count {
+            match self.saved.pop() {
+                Some(flags) => self.flags = flags,
+                None => {
+                    self.flags = 0;
+                    break;
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -73,23 +76,23 @@ mod tests {
     #[test]
     fn screens_have_their_own_stacks() {
         let mut kitty = Kitty::default();
-        kitty.push(false, 1);
-        kitty.push(true, 31);
-        assert_eq!((kitty.flags(false), kitty.flags(true)), (DISAMBIGUATE, DISAMBIGUATE | ALL_KEYS));
-        kitty.pop(true, 1);
-        assert_eq!((kitty.flags(false), kitty.flags(true)), (DISAMBIGUATE, 0));
-        kitty.set(false, 8, 2);
-        assert_eq!(kitty.flags(false), 9);
-        kitty.set(false, 1, 3);
-        assert_eq!(kitty.flags(false), 8);
-        kitty.pop(false, 99);
-        assert_eq!(kitty.flags(false), 0);
+        kitty.change(false, b'>', Some(31), None);
+        assert_eq!((kitty.flags(false), kitty.flags(true)), (1, 0));
+        kitty.change(true, b'=', Some(1), Some(2));
+        kitty.change(false, b'<', None, None);
+        assert!(!kitty.disambiguates(false) && kitty.disambiguates(true));
+        kitty.change(true, b'=', Some(1), Some(3));
+        assert!(!kitty.disambiguates(true));
     }
 
     #[test]
-    fn a_stack_is_bounded() {
+    fn a_stack_is_bounded_and_popped_to_nothing() {
         let mut kitty = Kitty::default();
-        (0..100).for_each(|_| kitty.push(false, 1));
-        assert_eq!(kitty.main.len(), MAX_STACK);
+        for _ in 0..100 {
+            kitty.change(false, b'>', Some(1), None);
+        }
+        assert_eq!(kitty.main.saved.len(), MAX_STACK);
+        kitty.change(false, b'<', Some(u16::MAX), None);
+        assert_eq!(kitty.flags(false), 0);
     }
 }

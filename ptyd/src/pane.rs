@@ -1,286 +1,224 @@
-//! One terminal: its leader, its screen, who waits for it and what is on its way to its program.
+//! One emulated screen, guarded: a panic of the emulator costs this screen its content and nothing else.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::num::NonZeroU16;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use rustix::io::Errno;
-use shoal_proto::broker_ptyd::{MAX_ROW, Refusal, Screen, Send};
-use shoal_proto::hello::ExitStatus;
-use shoal_proto::{Bytes, List, Text};
-use shoal_sys::pty;
+use vt100::Parser;
 
-use crate::emulator::{Cursor, Emulator, SLICE};
-use crate::input::{self, OpenLine};
-use crate::reads::{Ended, View, Waiting};
-use crate::writes::{Over, Writes};
+use crate::keys::Modes;
+use crate::queries::Responder;
+use crate::scan::{Kind, Scanner};
+use crate::skip;
+use crate::snapshot::{self, Snapshot};
 
-/// Bytes of output taken from the terminal before they are parsed; the rest waits in the system and slows the program.
-const INPUT: usize = 64 * 1024;
-/// Parsing time of one terminal before the others have their turn.
-const TURN: Duration = Duration::from_millis(20);
-/// Ticks of one terminal come at most so often.
-const TICK: Duration = Duration::from_millis(50);
-/// After the program ended its last output may still be on its way inside the system, unless the terminal says that
-/// nobody has it open any more.
-const SETTLE: Duration = Duration::from_millis(50);
+/// Lines kept above the screen. At the widest screen that is 2,000,000 cells.
+pub(crate) const SCROLLBACK: usize = 2000;
+/// Largest side of a screen.
+pub(crate) const MAX_SIDE: u16 = 1000;
+/// Output that waits to be parsed; while there is more, the terminal is not read and its program waits.
+pub(crate) const MAX_PENDING: usize = 256 * 1024;
+/// Cells touched between two looks at the clock if every byte were a line feed: about 4 ms.
+const CELLS_PER_PIECE: usize = 1_300_000;
 
-/// What a read compares with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Seen {
-    rows: Vec<Text<MAX_ROW>>,
-    cursor: Cursor,
-    size: (u16, u16),
-}
-
-/// How far the end of the program is known.
+/// Columns and rows, 1..=[`MAX_SIDE`] each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Life {
-    /// It runs.
-    Alive,
-    /// It ended; its last output may come until then.
-    Ending(ExitStatus, Instant),
-    /// It ended and everything is on the screen.
-    Ended(ExitStatus),
+pub(crate) struct Size {
+    pub(crate) cols: NonZeroU16,
+    pub(crate) rows: NonZeroU16,
 }
 
-/// A terminal.
+impl Size {
+    /// The nearest size that is allowed.
+    pub(crate) fn clamped(cols: u16, rows: u16) -> Self {
+        let side = |n: u16| NonZeroU16::new(n.min(MAX_SIDE)).unwrap_or(NonZeroU16::MIN);
+        Self { cols: side(cols), rows: side(rows) }
+    }
+}
+
+/// A screen and the output it has not taken yet.
 pub(crate) struct Pane {
-    leader: Option<OwnedFd>,
-    emulator: Emulator,
-    unparsed: Vec<u8>,
-    hung_up: bool,
-    life: Life,
-    open_line: OpenLine,
-    /// Bytes on their way to the program.
-    pub(crate) writes: Writes,
-    /// Reads that wait.
-    pub(crate) reads: Vec<Waiting>,
-    seen: Option<Seen>,
-    reset: bool,
-    output: u64,
-    last_output: Option<Instant>,
-    ticked: Option<(u64, Instant)>,
+    emulator: Parser<Responder>,
+    scanner: Scanner,
+    size: Size,
+    /// Whether the scroll region is the whole screen: main, alternate.
+    unbounded: (bool, bool),
+    pending: Vec<u8>,
+    /// The screen is blank because it had to be made anew; said once.
+    rebuilt: bool,
+    /// The program has to be told to repaint.
+    wants_repaint: bool,
+    fast: bool,
 }
 
 impl Pane {
-    /// A blank terminal without a leader yet.
-    pub(crate) fn new(cols: u16, rows: u16) -> Self {
+    pub(crate) fn new(size: Size) -> Self {
         Self {
-            leader: None,
-            emulator: Emulator::new(cols, rows),
-            unparsed: Vec::new(),
-            hung_up: false,
-            life: Life::Alive,
-            open_line: OpenLine::default(),
-            writes: Writes::default(),
-            reads: Vec::new(),
-            seen: None,
-            reset: false,
-            output: 0,
-            last_output: None,
-            ticked: None,
+            emulator: emulator(size),
+            scanner: Scanner::default(),
+            size,
+            unbounded: (true, true),
+            pending: Vec::new(),
+            rebuilt: false,
+            wants_repaint: false,
+            fast: true,
         }
     }
 
-    /// Takes the leader. `again`: an emulator before this one is gone, so the program is made to repaint.
-    pub(crate) fn attach(&mut self, leader: OwnedFd, again: bool) -> std::io::Result<()> {
-        shoal_sys::fd::set_nonblocking(&leader, true)?;
-        self.leader = Some(leader);
-        self.hung_up = false;
-        if again {
-            self.reset = true;
-            self.make_repaint();
-        }
-        Ok(())
+    pub(crate) fn size(&self) -> Size {
+        self.size
     }
 
-    /// The leader while it can give or take something: for reading unless a turn's worth waits to be parsed.
-    pub(crate) fn interest(&self) -> Option<(BorrowedFd<'_>, bool, bool)> {
-        let leader = self.leader.as_ref().filter(|_| !self.hung_up)?;
-        Some((leader.as_fd(), self.unparsed.len() < INPUT, !self.writes.is_empty()))
+    /// Takes output; [`Pane::parse`] shows it.
+    pub(crate) fn push(&mut self, output: &[u8]) {
+        self.pending.extend_from_slice(output);
     }
 
-    /// Reads what the program printed.
-    pub(crate) fn read_output(&mut self, now: Instant) {
-        let Some(leader) = self.leader.as_ref().filter(|_| !self.hung_up) else { return };
-        let mut chunk = [0; 16 * 1024];
-        while self.unparsed.len() < INPUT {
-            match rustix::io::read(leader, &mut chunk) {
-                Ok(0) => {
-                    self.hung_up = true;
-                    break;
-                }
-                Ok(n) => {
-                    self.unparsed.extend_from_slice(chunk.get(..n).unwrap_or_default());
-                    self.output = self.output.saturating_add(u64::try_from(n).unwrap_or(0));
-                    self.last_output = Some(now);
-                }
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                // EIO: nobody has the program's side open.
-                Err(_) => {
-                    self.hung_up = true;
-                    break;
-                }
-            }
-        }
+    /// Whether more output should be read.
+    pub(crate) fn has_room(&self) -> bool {
+        self.pending.len() < MAX_PENDING
     }
 
-    /// Parses for a turn; `true` when something is left for the next.
-    pub(crate) fn parse(&mut self, clock: impl Fn() -> Instant) -> bool {
-        let start = clock();
-        let mut at: usize = 0;
-        while let Some(rest) = self.unparsed.get(at..).filter(|rest| !rest.is_empty()) {
-            let slice = rest.get(..SLICE.min(rest.len())).unwrap_or(rest);
-            self.emulator.feed(slice);
-            at = at.saturating_add(slice.len());
-            if clock().saturating_duration_since(start) >= TURN {
+    /// Whether all output is on the screen.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Feeds pending output to the emulator, step by step until there is none or `over` says so.
+    pub(crate) fn parse(&mut self, over: &mut dyn FnMut() -> bool) {
+        let mut pending = std::mem::take(&mut self.pending);
+        let mut at = 0_usize;
+        while let Some(rest) = pending.get(at..).filter(|rest| !rest.is_empty()) {
+            at = at.saturating_add(self.step(rest));
+            if over() {
                 break;
             }
         }
-        self.unparsed.drain(..at.min(self.unparsed.len()));
-        self.writes.answer(self.emulator.take_answers(), start);
-        if self.emulator.take_rebuilt() {
-            self.reset = true;
-            self.make_repaint();
-        }
-        !self.unparsed.is_empty()
+        pending.drain(..at.min(pending.len()));
+        self.pending = pending;
     }
 
-    /// Writes what the terminal takes.
-    pub(crate) fn flush(&mut self, now: Instant) -> Vec<Over> {
-        if self.is_closed() {
-            return self.writes.abandon();
-        }
-        self.writes.flush(self.leader.as_ref().map(AsFd::as_fd), now)
-    }
-
-    /// Queues a send, or says why not; nothing is written then.
-    pub(crate) fn send(&mut self, send: &Send, now: Instant) -> Result<(), Refusal> {
-        if self.is_closed() {
-            return Err(Refusal::Closed);
-        }
-        let bytes = input::encode(send, &self.emulator)?;
-        if let Some(leader) = &self.leader {
-            self.open_line = self.open_line.after(leader.as_fd(), &bytes)?;
-        }
-        self.writes.send(send.call, bytes, now);
-        Ok(())
-    }
-
-    fn is_closed(&self) -> bool {
-        matches!(self.life, Life::Ended(_))
-    }
-
-    /// A new size for window and screen. A program that is gone has no window.
-    pub(crate) fn resize(&mut self, cols: u16, rows: u16) {
-        self.emulator.resize(cols, rows);
-        self.seen = None;
-        let (cols, rows) = self.emulator.size();
-        if let Some(leader) = &self.leader {
-            let _gone: std::io::Result<()> = pty::resize(leader, cols, rows);
-        }
-    }
-
-    /// The program ended.
-    pub(crate) fn on_exit(&mut self, status: ExitStatus, now: Instant) {
-        if self.life == Life::Alive {
-            self.life = Life::Ending(status, now.checked_add(SETTLE).unwrap_or(now));
-        }
-    }
-
-    /// Whether the end has just become complete: the last output is on the screen.
-    pub(crate) fn settle(&mut self, now: Instant) -> Option<ExitStatus> {
-        let Life::Ending(status, due) = self.life else { return None };
-        let drained = self.hung_up || self.leader.is_none() || now >= due;
-        if !drained || !self.unparsed.is_empty() {
-            return None;
-        }
-        self.life = Life::Ended(status);
-        Some(status)
-    }
-
-    /// When to look again even if nothing comes.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        let settle = match self.life {
-            Life::Ending(_, due) => Some(due),
-            Life::Alive | Life::Ended(_) => None,
-        };
-        let reads = self.reads.iter().filter_map(|read| read.due(self.last_output));
-        let tick = self.ticked.filter(|(output, _)| *output != self.output).and_then(|(_, at)| at.checked_add(TICK));
-        settle.into_iter().chain(self.writes.due()).chain(reads).chain(tick).min()
-    }
-
-    /// The count of output bytes, if it changed since the last tick and that is long enough ago.
-    pub(crate) fn tick(&mut self, now: Instant) -> Option<u64> {
-        let due = match self.ticked {
-            None => self.output > 0,
-            Some((output, at)) => output != self.output && now.saturating_duration_since(at) >= TICK,
-        };
-        due.then(|| {
-            self.ticked = Some((self.output, now));
-            self.output
-        })
-    }
-
-    /// Reads whose wait is over, with their screens.
-    pub(crate) fn answer_reads(&mut self, now: Instant) -> Vec<Screen> {
-        if self.reads.is_empty() || !self.unparsed.is_empty() {
-            return Vec::new();
-        }
-        let rows = self.emulator.rows();
-        let view = View { rows: &rows, last_output: self.last_output, exited: self.is_closed() };
-        let mut over = Vec::new();
-        self.reads.retain(|waiting| match waiting.check(view, now) {
-            Some(ended) => {
-                over.push((waiting.read.clone(), ended));
-                false
+    /// Feeds the beginning of `rest`; how many bytes are done with.
+    fn step(&mut self, rest: &[u8]) -> usize {
+        let step = self.scanner.step(rest);
+        let bytes = rest.get(..step.len).unwrap_or(rest);
+        match step.kind {
+            Kind::Text => return self.text(bytes),
+            Kind::Sequence => self.feed(bytes),
+            Kind::Margins(whole) => {
+                self.feed(bytes);
+                self.set_unbounded(whole);
             }
-            None => true,
-        });
-        over.into_iter().map(|(read, ended)| self.screen(&read, ended)).collect()
-    }
-
-    fn screen(&mut self, read: &shoal_proto::broker_ptyd::Read, ended: Ended) -> Screen {
-        let now = Seen { rows: self.emulator.rows(), cursor: self.emulator.cursor(), size: self.emulator.size() };
-        let changed = self.seen.as_ref() != Some(&now);
-        let (start, end) = read.scrollback.unwrap_or((0, 0));
-        let index = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
-        let scrollback = self.emulator.scrollback(index(start), index(end));
-        let formatted = if read.formatted { self.emulator.formatted() } else { Vec::new() };
-        let screen = Screen {
-            call: read.call,
-            cols: now.size.0,
-            rows: List::new(now.rows.clone()).unwrap_or_default(),
-            row: now.cursor.row,
-            col: now.cursor.col.min(now.size.0.saturating_sub(1)),
-            hidden: now.cursor.hidden,
-            changed,
-            reset: std::mem::take(&mut self.reset),
-            exit: match self.life {
-                Life::Ended(status) => Some(status),
-                Life::Alive | Life::Ending(..) => None,
-            },
-            waited_ms: u32::try_from(ended.waited.as_millis()).unwrap_or(u32::MAX),
-            matched: ended.matched,
-            timed_out: ended.timed_out,
-            scrollback_len: u32::try_from(self.emulator.scrollback_len()).unwrap_or(u32::MAX),
-            scrollback: List::new(scrollback).unwrap_or_default(),
-            // A screen of a million styled cells may not fit; the rows say the same without colour.
-            formatted: Bytes::new(formatted).unwrap_or_default(),
-            output: self.output,
-        };
-        self.seen = Some(now);
-        screen
-    }
-
-    /// Two changes of size: full-screen programs repaint on each, others do not care.
-    fn make_repaint(&self) {
-        let Some(leader) = &self.leader else { return };
-        let (cols, rows) = self.emulator.size();
-        let other = if rows > 1 { rows.saturating_sub(1) } else { 2 };
-        for rows in [other, rows] {
-            let _gone: std::io::Result<()> = pty::resize(leader, cols, rows);
+            Kind::Reset => {
+                self.feed(bytes);
+                self.unbounded = (true, true);
+                self.emulator.callbacks_mut().reset();
+            }
         }
+        step.len
+    }
+
+    fn text(&mut self, text: &[u8]) -> usize {
+        let kept = skip::lines_kept(self.size.rows.get(), SCROLLBACK);
+        let decisive = if self.fast && self.is_unbounded() { skip::decisive(text, kept) } else { None };
+        let rest = decisive.unwrap_or(text);
+        let skipped = text.len().saturating_sub(rest.len());
+        let most = CELLS_PER_PIECE.checked_div(usize::from(self.size.cols.get())).unwrap_or(CELLS_PER_PIECE);
+        let piece = rest.get(..most).unwrap_or(rest);
+        self.feed(piece);
+        skipped.saturating_add(piece.len())
+    }
+
+    fn feed(&mut self, bytes: &[u8]) {
+        self.guard(|emulator| emulator.process(bytes));
+    }
+
+    fn is_unbounded(&self) -> bool {
+        if self.emulator.screen().alternate_screen() { self.unbounded.1 } else { self.unbounded.0 }
+    }
+
+    fn set_unbounded(&mut self, whole: bool) {
+        if self.emulator.screen().alternate_screen() {
+            self.unbounded.1 = whole;
+        } else {
+            self.unbounded.0 = whole;
+        }
+    }
+
+    /// Runs the emulator; after a panic its state is not to be trusted, so there is a new one.
+    fn guard<T>(&mut self, run: impl FnOnce(&mut Parser<Responder>) -> T) -> Option<T> {
+        match catch_unwind(AssertUnwindSafe(|| run(&mut self.emulator))) {
+            Ok(value) => Some(value),
+            Err(_panic) => {
+                self.rebuild();
+                None
+            }
+        }
+    }
+
+    /// Starts again with a blank screen.
+    pub(crate) fn rebuild(&mut self) {
+        self.emulator = emulator(self.size);
+        self.scanner = Scanner::default();
+        self.unbounded = (true, true);
+        self.rebuilt = true;
+        self.wants_repaint = true;
+    }
+
+    /// Whether the program has to be told to repaint; said once.
+    pub(crate) fn take_wants_repaint(&mut self) -> bool {
+        std::mem::take(&mut self.wants_repaint)
+    }
+
+    /// Whether the screen was made anew since the last call.
+    pub(crate) fn take_rebuilt(&mut self) -> bool {
+        std::mem::take(&mut self.rebuilt)
+    }
+
+    /// Answers to the program's queries since the last call.
+    pub(crate) fn take_answers(&mut self) -> Vec<u8> {
+        self.emulator.callbacks_mut().take_answers()
+    }
+
+    /// The modes that decide how keys are encoded.
+    pub(crate) fn modes(&self) -> Modes {
+        let screen = self.emulator.screen();
+        Modes {
+            application_cursor: screen.application_cursor(),
+            bracketed_paste: screen.bracketed_paste(),
+            disambiguate: self.emulator.callbacks().disambiguates(screen.alternate_screen()),
+        }
+    }
+
+    pub(crate) fn resize(&mut self, size: Size) {
+        self.size = size;
+        self.unbounded = (true, true);
+        self.guard(|emulator| emulator.set_size(size.rows, size.cols));
+    }
+
+    pub(crate) fn snapshot(&mut self) -> Snapshot {
+        let blank = Snapshot::blank(self.size.rows.get());
+        self.guard(|emulator| Snapshot::of(emulator.screen())).unwrap_or(blank)
+    }
+
+    /// The screen with its colours, as escape sequences for a terminal of the same size.
+    pub(crate) fn formatted(&mut self) -> Vec<u8> {
+        self.guard(|emulator| snapshot::formatted(emulator.screen())).unwrap_or_default()
+    }
+
+    /// Lines above the screen; an alternate screen has none.
+    pub(crate) fn scrollback_len(&self) -> usize {
+        self.emulator.screen().scrollback_len()
+    }
+
+    /// Lines `start..end` above the screen, counted from the oldest that is kept.
+    pub(crate) fn scrollback(&mut self, start: usize, end: usize) -> Vec<String> {
+        self.guard(|emulator| snapshot::scrollback(emulator.screen_mut(), start, end)).unwrap_or_default()
     }
 }
+
+fn emulator(size: Size) -> Parser<Responder> {
+    Parser::new_with_callbacks(size.rows, size.cols, SCROLLBACK, Responder::default())
+}
+
+#[cfg(test)]
+mod tests;

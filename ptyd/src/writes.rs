@@ -1,162 +1,189 @@
-//! Bytes on their way to a program. Writing never waits: what the terminal does not take stays here until it does.
+//! What waits to be typed into one terminal.
+//!
+//! Inputs of calls are written in order, each whole before the next. Answers to the program's own queries go between
+//! them, before an input that has not begun: a program that asks waits for nothing else. Time is handed in.
 
 use std::collections::VecDeque;
-use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
+use shoal_proto::broker_ptyd::Sent;
 
-/// How long a send may take; what is not written by then is dropped.
-pub(crate) const SEND_TIME: Duration = Duration::from_secs(4);
-/// Bytes of answers that may wait for a program that does not read.
+/// A call ends with what was written by then.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Inputs that wait, in bytes: four of the largest calls. What does not fit is answered as not written.
+const MAX_QUEUED: usize = 4 * 1024 * 1024;
+/// Answers a program did not read, in bytes; later ones are lost to it.
 const MAX_ANSWERS: usize = 64 * 1024;
-
-/// A send, or an answer of the emulator (without a call).
-#[derive(Debug)]
-struct Write {
-    call: Option<u64>,
-    bytes: Vec<u8>,
-    at: usize,
-    due: Instant,
-}
-
-/// A send that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Over {
-    /// Number of the request.
-    pub(crate) call: u64,
-    /// Bytes written.
-    pub(crate) sent: u64,
-    /// All of it.
-    pub(crate) complete: bool,
-}
 
 /// The queue of one terminal.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
-    queue: VecDeque<Write>,
-    answers: usize,
+    inputs: VecDeque<Typed>,
+    queued: usize,
+    answers: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Typed {
+    /// `None` when the caller is gone.
+    call: Option<u64>,
+    bytes: Vec<u8>,
+    written: usize,
+    due: Option<Instant>,
+}
+
+impl Typed {
+    fn sent(&self) -> Option<Sent> {
+        let sent = u64::try_from(self.written).unwrap_or(u64::MAX);
+        self.call.map(|call| Sent { call, sent, complete: self.written == self.bytes.len() })
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.written..).unwrap_or_default()
+    }
 }
 
 impl Writes {
-    /// Queues a send.
-    pub(crate) fn send(&mut self, call: u64, bytes: Vec<u8>, now: Instant) {
-        let due = now.checked_add(SEND_TIME).unwrap_or(now);
-        self.queue.push_back(Write { call: Some(call), bytes, at: 0, due });
-    }
-
-    /// Queues an answer before everything that has not begun: the program waits for it.
-    pub(crate) fn answer(&mut self, bytes: Vec<u8>, now: Instant) {
-        if bytes.is_empty() || self.answers.saturating_add(bytes.len()) > MAX_ANSWERS {
-            return;
+    /// Queues an input; an answer right away when there is nothing to write or no room.
+    pub(crate) fn push(&mut self, call: u64, bytes: Vec<u8>, now: Instant) -> Option<Sent> {
+        let queued = self.queued.saturating_add(bytes.len());
+        if bytes.is_empty() || queued > MAX_QUEUED {
+            return Some(Sent { call, sent: 0, complete: bytes.is_empty() });
         }
-        self.answers = self.answers.saturating_add(bytes.len());
-        let begun = self.queue.iter().take_while(|write| write.at > 0 || write.call.is_none()).count();
-        let due = now.checked_add(SEND_TIME).unwrap_or(now);
-        self.queue.insert(begun, Write { call: None, bytes, at: 0, due });
+        self.queued = queued;
+        self.inputs.push_back(Typed { call: Some(call), bytes, written: 0, due: now.checked_add(PATIENCE) });
+        None
     }
 
-    /// Whether something waits.
+    /// Queues answers to the program.
+    pub(crate) fn answer(&mut self, answers: &[u8]) {
+        if self.answers.len().saturating_add(answers.len()) <= MAX_ANSWERS {
+            self.answers.extend_from_slice(answers);
+        }
+    }
+
+    /// The bytes to write next; empty when there are none.
+    pub(crate) fn next(&self) -> &[u8] {
+        match self.inputs.front() {
+            Some(input) if input.written > 0 || self.answers.is_empty() => input.rest(),
+            _ => &self.answers,
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+        self.inputs.is_empty() && self.answers.is_empty()
     }
 
-    /// When the first of them is given up.
+    /// `count` bytes of [`Writes::next`] were written; the call that is complete with them.
+    pub(crate) fn wrote(&mut self, count: usize) -> Option<Sent> {
+        let answers_first = self.inputs.front().is_none_or(|input| input.written == 0) && !self.answers.is_empty();
+        if answers_first {
+            self.answers.drain(..count.min(self.answers.len()));
+            return None;
+        }
+        let input = self.inputs.front_mut()?;
+        input.written = input.written.saturating_add(count);
+        if input.rest().is_empty() { self.pop() } else { None }
+    }
+
+    /// Ends the calls whose time is over; what they did not write is dropped.
+    pub(crate) fn expire(&mut self, now: Instant) -> Vec<Sent> {
+        let mut ended = Vec::new();
+        while self.inputs.front().and_then(|input| input.due).is_some_and(|due| due <= now) {
+            ended.extend(self.pop());
+        }
+        ended
+    }
+
+    /// The terminal is closed: every call ends with what was written.
+    pub(crate) fn close(&mut self) -> Vec<Sent> {
+        self.answers.clear();
+        self.queued = 0;
+        self.inputs.drain(..).filter_map(|input| input.sent()).collect()
+    }
+
+    /// The callers are gone; what they sent is still typed.
+    pub(crate) fn forget_callers(&mut self) {
+        for input in &mut self.inputs {
+            input.call = None;
+        }
+    }
+
+    /// When [`Writes::expire`] has something to do: inputs end in order, so the first decides.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.queue.iter().map(|write| write.due).min()
+        self.inputs.front().and_then(|input| input.due)
     }
 
-    /// Writes what the terminal takes, and says which sends are over. Without a leader nothing is taken yet.
-    pub(crate) fn flush(&mut self, leader: Option<BorrowedFd<'_>>, now: Instant) -> Vec<Over> {
-        let mut over = Vec::new();
-        let mut broken = false;
-        while let (Some(write), Some(leader)) = (self.queue.front_mut(), leader) {
-            let rest = write.bytes.get(write.at..).unwrap_or_default();
-            if rest.is_empty() {
-                self.end_first(true, &mut over);
-                continue;
-            }
-            match rustix::io::write(leader, rest) {
-                Ok(n) => write.at = write.at.saturating_add(n),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(_) => {
-                    broken = true;
-                    break;
-                }
-            }
-        }
-        while self.queue.iter().any(|write| broken || write.due <= now) {
-            let late = self.queue.iter().position(|write| broken || write.due <= now).unwrap_or(0);
-            self.queue.rotate_left(late);
-            self.end_first(false, &mut over);
-            let back = late.min(self.queue.len());
-            self.queue.rotate_right(back);
-        }
-        over
-    }
-
-    /// Gives up everything: the program is gone.
-    pub(crate) fn abandon(&mut self) -> Vec<Over> {
-        let mut over = Vec::new();
-        while !self.queue.is_empty() {
-            self.end_first(false, &mut over);
-        }
-        over
-    }
-
-    fn end_first(&mut self, complete: bool, over: &mut Vec<Over>) {
-        let Some(write) = self.queue.pop_front() else { return };
-        match write.call {
-            Some(call) => over.push(Over { call, sent: u64::try_from(write.at).unwrap_or(u64::MAX), complete }),
-            None => self.answers = self.answers.saturating_sub(write.bytes.len()),
-        }
+    fn pop(&mut self) -> Option<Sent> {
+        let input = self.inputs.pop_front()?;
+        self.queued = self.queued.saturating_sub(input.bytes.len());
+        input.sent()
     }
 }
 
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "an origin for the handed-in clock")]
+#[allow(clippy::disallowed_methods, reason = "an arbitrary first instant; the tests move it")]
 mod tests {
     use super::*;
-    use std::os::fd::AsFd as _;
 
-    fn pipe() -> (std::os::fd::OwnedFd, std::os::fd::OwnedFd) {
-        let (read, write) = shoal_sys::fd::pipe().expect("a pipe");
-        shoal_sys::fd::set_nonblocking(&write, true).expect("set");
-        (read, write)
+    #[test]
+    fn inputs_are_written_in_order_and_answered_when_done() {
+        let (mut writes, now) = (Writes::default(), Instant::now());
+        assert_eq!(writes.push(1, b"abc".to_vec(), now), None);
+        assert_eq!(writes.push(2, b"de".to_vec(), now), None);
+        assert_eq!(writes.next(), b"abc");
+        assert_eq!(writes.wrote(2), None);
+        assert_eq!(writes.next(), b"c");
+        assert_eq!(writes.wrote(1), Some(Sent { call: 1, sent: 3, complete: true }));
+        assert_eq!(writes.next(), b"de");
+        assert_eq!(writes.wrote(2), Some(Sent { call: 2, sent: 2, complete: true }));
+        assert!(writes.is_empty() && writes.next().is_empty());
     }
 
     #[test]
-    fn a_full_terminal_keeps_the_rest_until_the_time_is_over() {
-        let (_read, write) = pipe();
+    fn answers_go_before_an_input_that_has_not_begun() {
         let (mut writes, now) = (Writes::default(), Instant::now());
-        writes.send(1, vec![b'x'; 1_000_000], now);
-        writes.send(2, b"y".to_vec(), now);
-        assert_eq!(writes.flush(Some(write.as_fd()), now), []);
-        let over = writes.flush(Some(write.as_fd()), now + SEND_TIME);
-        assert_eq!(over.len(), 2);
-        assert!(!over[0].complete && over[0].sent > 0 && over[0].sent < 1_000_000);
-        assert_eq!(over[1], Over { call: 2, sent: 0, complete: false });
+        writes.push(1, b"abc".to_vec(), now);
+        writes.wrote(1);
+        writes.push(2, b"de".to_vec(), now);
+        writes.answer(b"\x1b[0n");
+        assert_eq!(writes.next(), b"bc", "what has begun is not torn");
+        writes.wrote(2);
+        assert_eq!(writes.next(), b"\x1b[0n");
+        assert_eq!(writes.wrote(4), None);
+        assert_eq!(writes.next(), b"de");
+    }
+
+    #[test]
+    fn a_call_ends_after_its_time_with_what_was_written() {
+        let (mut writes, now) = (Writes::default(), Instant::now());
+        writes.push(1, b"abc".to_vec(), now);
+        writes.push(2, b"de".to_vec(), now + Duration::from_secs(1));
+        writes.wrote(1);
+        assert_eq!(writes.due(), Some(now + PATIENCE));
+        assert_eq!(writes.expire(now + PATIENCE / 2), []);
+        assert_eq!(writes.expire(now + PATIENCE), [Sent { call: 1, sent: 1, complete: false }]);
+        assert_eq!(writes.next(), b"de");
+    }
+
+    #[test]
+    fn nothing_and_too_much_are_answered_at_once() {
+        let (mut writes, now) = (Writes::default(), Instant::now());
+        assert_eq!(writes.push(1, Vec::new(), now), Some(Sent { call: 1, sent: 0, complete: true }));
+        assert_eq!(writes.push(2, vec![0; MAX_QUEUED], now), None);
+        assert_eq!(writes.push(3, vec![0], now), Some(Sent { call: 3, sent: 0, complete: false }));
+        writes.answer(&vec![0; MAX_ANSWERS]);
+        writes.answer(b"x");
+        assert_eq!(writes.answers.len(), MAX_ANSWERS);
+    }
+
+    #[test]
+    fn a_closed_terminal_ends_all_calls_and_gone_callers_get_nothing() {
+        let (mut writes, now) = (Writes::default(), Instant::now());
+        writes.push(1, b"abc".to_vec(), now);
+        writes.forget_callers();
+        writes.push(2, b"de".to_vec(), now);
+        assert_eq!(writes.close(), [Sent { call: 2, sent: 0, complete: false }]);
         assert!(writes.is_empty());
-    }
-
-    #[test]
-    fn answers_go_first_but_never_into_a_begun_send() {
-        let (read, write) = pipe();
-        let (mut writes, now) = (Writes::default(), Instant::now());
-        writes.send(1, b"typed".to_vec(), now);
-        writes.answer(b"answer".to_vec(), now);
-        assert_eq!(writes.flush(Some(write.as_fd()), now), [Over { call: 1, sent: 5, complete: true }]);
-        let mut buffer = [0; 32];
-        let n = rustix::io::read(&read, &mut buffer).expect("read");
-        assert_eq!(&buffer[..n], b"answertyped");
-    }
-
-    #[test]
-    fn without_a_leader_it_waits_and_without_a_program_it_ends() {
-        let (mut writes, now) = (Writes::default(), Instant::now());
-        writes.send(1, b"x".to_vec(), now);
-        assert_eq!(writes.flush(None, now), []);
-        assert_eq!(writes.abandon(), [Over { call: 1, sent: 0, complete: false }]);
     }
 }

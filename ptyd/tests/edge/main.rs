@@ -1,7 +1,11 @@
-//! The real ptyd between a fake launcher and a fake broker, with real programs on the terminals.
-#![forbid(unsafe_code)]
-#![cfg(target_os = "linux")]
+//! The real terminal host with real terminals: the test plays launcher and broker.
+// Far beyond anything healthy, deadlines for what would hang need a clock.
+#![allow(clippy::disallowed_methods)]
 
-mod screens;
-mod setup;
-mod typing;
+mod flow;
+mod host;
+mod input;
+mod lifecycle;
+mod programs;
+mod queries;
+mod waits;
