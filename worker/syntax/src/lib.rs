@@ -49,3 +49,16 @@ pub fn parse(src: &str, names: &Names) -> Parsed {
     }
     parser::program(src, names)
 }
+
+/// Reads a source text given as bytes, as from a file. Bytes that are not UTF-8 are a diagnostic.
+pub fn parse_bytes(src: &[u8], names: &Names) -> Parsed {
+    match std::str::from_utf8(src) {
+        Ok(src) => parse(src, names),
+        Err(error) => {
+            let start = error.valid_up_to();
+            let end = start + error.error_len().unwrap_or(src.len() - start);
+            let diag = Diag::new(start..end, "source text is not UTF-8").hint("save the file as UTF-8");
+            Parsed { diags: vec![diag], ..Parsed::default() }
+        }
+    }
+}

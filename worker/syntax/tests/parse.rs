@@ -120,6 +120,7 @@ fn a_session_gives_names_and_continues_its_result() {
     assert_eq!(tree_with("x + 1", &names), "(binary add (var x) (int 1))");
     assert_eq!(tree_with("deploy x", &names), "(cmd (deploy [(word x)]))");
     assert_eq!(tree_with(".name", &names), "(field (var it) name)");
+    assert_eq!(tree_with(".len() + 1", &names), "(binary add (method_call (var it) len) (int 1))");
     assert_eq!(tree_with("it + out[1]", &names), "(binary add (var it) (index (var out) (int 1)))");
 }
 

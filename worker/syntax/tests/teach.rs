@@ -73,6 +73,9 @@ fn words_of_other_languages() {
         ("if true; then\necho x\nfi", "blocks are braces", "if c { }"),
         ("for x in xs; do\necho x\ndone", "blocks are braces", "for x in xs { }"),
         ("esac", "blocks are braces", ""),
+        ("if grep -q x f { 1 }", "expected `{`", "if (cmd word)"),
+        ("[[1, 2], [3 4]]", "expected `,` or `]`", ""),
+        ("r.a += 3", "only a name", ""),
         ("def f() { 1 }", "functions are declared with fn", "fn f()"),
         ("function f { 1 }", "functions are declared with fn", "fn f()"),
         ("let y = x ? 1 : 2", "no ternary operator", "if x { a } else { b }"),
@@ -217,4 +220,12 @@ fn a_source_over_the_limit_is_too_large() {
     let src = " ".repeat(shoal_syntax::MAX_SOURCE + 1);
     let parsed = parse(&src, &Names::script());
     assert_eq!(parsed.diags[0].code, shoal_syntax::TOO_LARGE);
+}
+
+#[test]
+fn bytes_that_are_no_text_are_a_mistake() {
+    let parsed = shoal_syntax::parse_bytes(b"1 + \xff", &Names::script());
+    assert_eq!(parsed.diags[0].at, 4..5);
+    assert!(parsed.diags[0].message().contains("not UTF-8"));
+    assert_eq!(shoal_syntax::parse_bytes(b"1", &Names::script()), parse("1", &Names::script()));
 }

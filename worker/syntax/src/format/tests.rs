@@ -131,7 +131,7 @@ mod unguarded {
 
     proptest! {
         #![proptest_config(ProptestConfig {
-            cases: 2_000, max_global_rejects: 20_000, failure_persistence: None, ..ProptestConfig::default()
+            cases: 600, max_global_rejects: 20_000, failure_persistence: None, ..ProptestConfig::default()
         })]
 
         #[test]

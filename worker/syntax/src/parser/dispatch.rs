@@ -51,7 +51,8 @@ impl Parser<'_> {
         if self.scopes.is_missing_transcript(word) {
             return Start::Expression;
         }
-        if word == "assert" && self.scopes.bound(word).is_none() && self.has_more_on_line(end) {
+        let blank = matches!(self.byte(end), b' ' | b'\t');
+        if word == "assert" && blank && self.scopes.bound(word).is_none() && self.has_more_on_line(end) {
             return Start::Assert;
         }
         if self.is_lone_namespace(word, end) { Start::Expression } else { Start::Command }

@@ -43,6 +43,15 @@ impl Parser<'_> {
         })
     }
 
+    /// An expression whose first operand is given.
+    pub(super) fn expr_from(&mut self, operand: Expr) -> Parse<Expr> {
+        self.chain(|p| {
+            let operand = p.chain(|p| p.postfix(operand))?;
+            let first = p.operators_after(operand, LOOSEST)?;
+            p.catch_tail(first)
+        })
+    }
+
     /// The inside of `( )`: a command if one starts here, else an expression.
     pub(super) fn command_or_expr(&mut self) -> Parse<Expr> {
         let at = self.next_start();

@@ -43,7 +43,7 @@ impl Parser<'_> {
         let continued = if first && self.scopes.session() { self.continued_result(start) } else { None };
         let stmt = match continued {
             Some(result) => {
-                let expr = self.postfix(result)?;
+                let expr = self.expr_from(result)?;
                 Stmt { span: self.span_from(start), kind: StmtKind::Expr(expr) }
             }
             None => self.statement()?,
@@ -164,7 +164,7 @@ impl Parser<'_> {
             Tok::Op(close @ (")" | "]")) => {
                 return Diag::new(token.start..token.end, format!("unexpected `{close}`")).into();
             }
-            Tok::Op("=") if stmt.is_some_and(is_access) => {
+            Tok::Op("=" | "+=" | "-=" | "*=" | "/=") if stmt.is_some_and(is_access) => {
                 return Diag::new(token.start..token.end, "only a name or `env.NAME` can be assigned")
                     .hint("values are immutable: `x = x.set(\"field\", value)`")
                     .into();
@@ -211,7 +211,14 @@ impl Parser<'_> {
                 .hint("move the `{` to the end of the line before")
                 .into();
         }
-        self.unexpected("`{`")
+        let mut reject = self.unexpected("`{`");
+        if self.byte(line) != b'\n' && !reject.diag.what.starts_with("no ") {
+            reject
+                .diag
+                .hint
+                .get_or_insert_with(|| "a command goes in parentheses here: `if (cmd word) { }`".to_owned());
+        }
+        reject
     }
 
     /// Statements of other languages, recognised by their first word.
@@ -278,10 +285,19 @@ impl Parser<'_> {
         Err(teach::increment(name, token.start, token.start + 2, up).into())
     }
 
-    /// Whether `[ ... ]` as a test of other shells may start here.
+    /// Whether `[ ... ]` or `[[ ... ]]` as a test of other shells may start here.
     pub(super) fn test_bracket(&self, at: usize) -> bool {
-        let rest = self.rest(at);
-        ["[ ", "[\t", "[["].iter().any(|start| rest.starts_with(start))
+        let line = self.rest(at).lines().next().unwrap_or("");
+        let Some(inside) = line.strip_prefix("[[").or_else(|| line.strip_prefix('[')) else { return false };
+        let words: Vec<&str> = inside.split(']').next().unwrap_or("").split_whitespace().collect();
+        let flag = |word: &str| {
+            let letters = word.strip_prefix('-').unwrap_or("");
+            !letters.is_empty() && letters.len() <= 2 && letters.bytes().all(|byte| byte.is_ascii_lowercase())
+        };
+        inside.starts_with([' ', '\t'])
+            && words
+                .iter()
+                .any(|word| flag(word) || word.contains('$') || matches!(*word, "=" | "==" | "!=" | "=~" | "!"))
     }
 }
 
