@@ -89,8 +89,10 @@ fn role(filter: Filter) -> Result<(), Failed> {
     shoal_sys::prctl::set_no_new_privs().map_err(at("give up new privileges"))?;
     shoal_sys::prctl::set_dumpable(false).map_err(at("hide its memory"))?;
     if shoal_sys::seccomp::is_available() {
-        filter.install().map_err(at("install the role's filter"))?;
+        // The role's filter is the last act: it does not allow another. It allows clone3, so that the answer of this
+        // one, which the thread library understands, is the one that counts.
         Filter::Clone3.install().map_err(at("install the filter of clone3"))?;
+        filter.install().map_err(at("install the role's filter"))?;
     }
     Ok(())
 }

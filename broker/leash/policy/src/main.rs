@@ -46,6 +46,9 @@ fn run(words: impl Iterator<Item = String>) -> Result<(), String> {
     if let Some(paths) = &args.check {
         return check::check(paths, &args);
     }
+    // The files were opened for us: from here on there is nothing to reach but them.
+    #[cfg(target_os = "linux")]
+    shoal_jail::confine::policy().map_err(|e| format!("the policy compiler {e}"))?;
     let leash = read_inherited(LEASH_FD, "leash.toml")?;
     let shoal = read_inherited(SHOAL_FD, "shoal.toml")?;
     let sections = compile::compile(&args, &leash, &shoal)?;

@@ -3,11 +3,13 @@
 
 mod inside;
 mod rig;
+mod roles;
 
+/// Test name and body.
 type Test = (&'static str, fn());
 
 fn main() {
-    let tests: &[Test] = inside::TESTS;
+    let tests: Vec<Test> = [inside::TESTS, roles::TESTS].concat();
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.iter().any(|arg| arg == "--list") {
         if !args.iter().any(|arg| arg == "--ignored") {
