@@ -21,7 +21,8 @@ const ORPHANED: u8 = 71;
 /// thread.
 pub fn make(namespaces: Namespaces, inside: impl FnOnce() -> u8) -> io::Result<Child> {
     if !namespaces.user {
-        return fork(namespaces, inside);
+        // A process that hides its memory may not write about itself in /proc; the launcher hides its own again.
+        return fork(namespaces, || if shoal_sys::prctl::set_dumpable(true).is_ok() { inside() } else { ORPHANED });
     }
     let (ours, theirs) = socket::pair(Carrier::NATIVE)?;
     let mut ends = Some((ours, theirs));
