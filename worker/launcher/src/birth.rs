@@ -63,7 +63,10 @@ fn born(birth: Birth, fds: Vec<OwnedFd>, roles: Roles, signals: SignalFd) -> Res
         .map_err(|e| Failed { step: "greet the supervisor".to_owned(), error: io::Error::other(e.to_string()) })?;
     let mut fds = fds.into_iter();
     let (Some(section), Some(broker_end), Some(worker_end)) = (fds.next(), fds.next(), fds.next()) else {
-        return Err(Failed { step: "take the descriptors of birth".to_owned(), error: io::ErrorKind::InvalidInput.into() });
+        return Err(Failed {
+            step: "take the descriptors of birth".to_owned(),
+            error: io::ErrorKind::InvalidInput.into(),
+        });
     };
     let bytes = memfd::read_sealed(&section, MAX_SECTION).map_err(at("read the section"))?;
     let section = Section::decode(&bytes)

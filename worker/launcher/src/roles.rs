@@ -117,11 +117,10 @@ impl Launcher {
         let Some(process) = self.roles.of(role).as_mut() else { return };
         process.hello_due = None;
         let started = RoleStarted { role, pid: process.pid, generation: process.generation };
+        self.tell_supervisor(&ToSupervisor::RoleStarted(started));
         if self.phase == Phase::Birth && role == SessionRole::Worker {
             self.phase = Phase::Up;
             self.tell_supervisor(&ToSupervisor::Ready(edge::hello(generation)));
-        } else {
-            self.tell_supervisor(&ToSupervisor::RoleStarted(started));
         }
     }
 

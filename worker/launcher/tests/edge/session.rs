@@ -68,13 +68,20 @@ impl Session {
         drop(far_ctl);
         let mut supervisor = Chan::from_fd(ctl).expect("a socket");
         let section = memfd::sealed("section", &section.encode().expect("encodes")).expect("a memfd");
-        let birth = Birth { hello: hello(1), limits: Limits::default(), roots: List::default(), domain: shoal_proto::supervisor_launcher::Domain::default() };
+        let birth = Birth {
+            hello: hello(1),
+            limits: Limits::default(),
+            roots: List::default(),
+            domain: shoal_proto::supervisor_launcher::Domain::default(),
+        };
         let fds = [section.as_fd(), far_broker.as_fd(), far_worker.as_fd()];
         supervisor.send(&sl::ToLauncher::Birth(birth), &fds).expect("sent");
         let worker = greet_worker(&worker_life);
         let mut broker = Chan::from_fd(broker).expect("a socket");
         let first = broker.recv_deadline(LIMIT).expect("a hello");
         assert!(matches!(first.msg, bl::ToBroker::Hello(_)));
+        let started = supervisor.recv_deadline(LIMIT).expect("an answer");
+        assert!(matches!(&started.msg, sl::ToSupervisor::RoleStarted(started) if started.generation == 1));
         let ready = supervisor.recv_deadline(LIMIT).expect("an answer");
         assert_eq!(ready.msg, sl::ToSupervisor::Ready(hello(1)));
         Self { pid, supervisor, broker, worker, worker_life, next: 1 }
