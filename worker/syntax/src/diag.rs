@@ -69,3 +69,35 @@ pub struct Note {
     /// The remark.
     pub text: String,
 }
+
+/// The line and column, both from 1, of a byte offset; columns count characters. An offset beyond the text is its end.
+pub fn line_col(src: &str, offset: usize) -> (usize, usize) {
+    let mut offset = offset.min(src.len());
+    while !src.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let before = &src[..offset];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_lines_and_characters_from_one() {
+        let src = "ab\néx\n";
+        assert_eq!(line_col(src, 0), (1, 1));
+        assert_eq!(line_col(src, 3), (2, 1));
+        assert_eq!(line_col(src, 4), (2, 1));
+        assert_eq!(line_col(src, 5), (2, 2));
+        assert_eq!(line_col(src, 99), (3, 1));
+    }
+
+    #[test]
+    fn a_message_says_what_was_expected() {
+        let diag = Diag { valid: Some("an int".into()), actual: Some("`x`".into()), ..Diag::new(0..1, "bad") };
+        assert_eq!(diag.hint("try 1").to_string(), "bad: expected an int, found `x`\nhint: try 1");
+    }
+}

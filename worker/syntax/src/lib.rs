@@ -17,7 +17,7 @@ pub mod vocab;
 
 pub use complete::{Completion, Wanted, complete};
 pub use describe::{Description, describe};
-pub use diag::{Diag, Note, PARSE_ERROR, TOO_LARGE};
+pub use diag::{Diag, Note, PARSE_ERROR, TOO_LARGE, line_col};
 pub use format::format;
 pub use names::{Names, module_name};
 

@@ -230,7 +230,11 @@ fn letters_end(src: &str, at: usize) -> usize {
 
 fn unknown_unit(src: &str, at: usize) -> Reject {
     let end = at + src.as_bytes()[at..].iter().take_while(|&&b| super::is_ident(b)).count();
-    Diag::new(at..end, format!("unknown unit `{}`", &src[at..end]))
+    let what = match &src[at..end] {
+        "" => "unknown unit: every part of a duration has one".to_owned(),
+        unit => format!("unknown unit `{unit}`"),
+    };
+    Diag::new(at..end, what)
         .hint("sizes: b kb mb gb tb kib mib gib tib; durations: ns us ms s m h d w; all in lower case")
         .into()
 }

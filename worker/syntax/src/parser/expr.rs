@@ -66,7 +66,8 @@ impl Parser<'_> {
         match self.within(cx, Self::expr) {
             Err(reject) if bracket && !reject.fatal => Err(super::teach::test_brackets(self.src, start).into()),
             Ok(_) if bracket && !self.at_op("{") => Err(super::teach::test_brackets(self.src, start).into()),
-            result => result,
+            Err(reject) => Err(self.explain_head(reject, start)),
+            Ok(head) => Ok(head),
         }
     }
 

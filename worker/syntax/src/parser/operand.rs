@@ -22,6 +22,7 @@ impl Parser<'_> {
             Tok::Op("[") => self.list(),
             Tok::Op("{") => self.brace(),
             Tok::Op("." | "?.") => self.item(token.start),
+            Tok::Op("|") => Err(teach::no_pipe(token.start, token.end).hint("a lambda is written `x => x + 1`").into()),
             _ => Err(self.unexpected("an expression")),
         }
     }

@@ -190,7 +190,14 @@ impl Parser<'_> {
                 let text = expr.span.text(self.src);
                 format!("for a command write `^{text} {rest}`, or wrap the command in parentheses")
             }
-            StmtKind::Let { init, .. } | StmtKind::Assign { value: init, .. } | StmtKind::Return(Some(init)) => {
+            _ if rest.starts_with("->") => "a lambda is written `x => x + 1`".to_owned(),
+            StmtKind::Expr(expr) if is_words(expr) && expr.span.text(self.src).starts_with('!') => {
+                let words = expr.span.text(self.src)[1..].trim_start();
+                format!("wrap the command in parentheses: `!({words} {rest})`")
+            }
+            StmtKind::Let { init, .. } | StmtKind::Assign { value: init, .. } | StmtKind::Return(Some(init))
+                if is_words(init) =>
+            {
                 format!("wrap the command in parentheses: `({} {rest})`", init.span.text(self.src))
             }
             _ => format!("put `{rest}` on a line of its own; wrap a command in parentheses to use its value"),
@@ -285,6 +292,23 @@ impl Parser<'_> {
         Err(teach::increment(name, token.start, token.start + 2, up).into())
     }
 
+    /// Adds to the mistake in a construct's head that a command there needs parentheses, if it looks like one.
+    pub(super) fn explain_head(&mut self, mut reject: Reject, start: usize) -> Reject {
+        let end = lex::ident_end(self.src, start);
+        let line = self.rest(start).lines().next().unwrap_or("");
+        let command = line.split('{').next().unwrap_or("").trim();
+        let after = command.get(end - start..).unwrap_or("");
+        let mut next = after.trim_start().chars();
+        let word = match (next.next(), next.next()) {
+            (Some('-' | '*' | '/' | '.' | '~'), Some(second)) => !second.is_whitespace(),
+            _ => false,
+        };
+        if !reject.fatal && word && after.starts_with(' ') && self.command_starts(start) {
+            reject.diag.hint = Some(format!("a command goes in parentheses here: `({command})`"));
+        }
+        reject
+    }
+
     /// Whether `[ ... ]` or `[[ ... ]]` as a test of other shells may start here.
     pub(super) fn test_bracket(&self, at: usize) -> bool {
         let line = self.rest(at).lines().next().unwrap_or("");
@@ -309,6 +333,15 @@ fn is_access(stmt: &Stmt) -> bool {
     match &stmt.kind {
         StmtKind::Expr(expr) => matches!(expr.kind, ExprKind::Field { .. } | ExprKind::Index { .. }),
         _ => false,
+    }
+}
+
+/// An expression that could have been meant as the first words of a command, `git` or `ls -l`.
+fn is_words(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Binary { left, right, .. } => is_words(left) && is_words(right),
+        ExprKind::Unary { operand, .. } => is_words(operand),
+        _ => is_word_like(expr),
     }
 }
 
