@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use shoal_wire::RpcError;
 use shoal_wire::envelope::Event;
 use shoal_wire::error::Reason;
+use shoal_wire::uri::SCHEME;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
@@ -42,8 +43,15 @@ impl Subscribed {
 }
 
 /// Answers `resources/subscribe`: idempotent per URI, live from the answer on.
+///
+/// A URI of another scheme names nothing here, and MCP lets a client subscribe to what does not exist (the official
+/// conformance suite does): it is accepted and never updated. One of ours that cannot be watched is refused, since its
+/// reader would wait in vain.
 pub(crate) async fn subscribe(call: &Call) -> Result<Map<String, Value>, Failure> {
     let uri = call.text("uri")?;
+    if !uri.starts_with(SCHEME) {
+        return Ok(Map::new());
+    }
     let subscribed = &call.server.hub.legacy;
     if subscribed.locked().contains_key(uri) {
         return Ok(Map::new());

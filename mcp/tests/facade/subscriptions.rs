@@ -28,6 +28,11 @@ fn legacy_updates_carry_their_event_and_stop() {
     assert_eq!(facade.result("resources/unsubscribe", uri), json!({}));
     assert_eq!(facade.rest(), Vec::<Value>::new());
     assert_eq!(facade.error("resources/subscribe", json!({"uri":"shoal://out/1"}))["code"], -32602);
+    assert_eq!(
+        facade.result("resources/subscribe", json!({"uri":"memo://notes"})),
+        json!({}),
+        "not ours, never updated"
+    );
 }
 
 #[test]
