@@ -22,6 +22,7 @@ use crate::refuse::{PATIENCE, refuse_all};
 use crate::roles::Roles;
 use crate::session::Session;
 use crate::state::StateDir;
+use crate::watch::Watch;
 use crate::{log, notify};
 
 /// Messages taken from one peer before the others are looked at.
@@ -66,12 +67,16 @@ pub(crate) struct Kernel {
     pub(crate) drain: Option<Drain>,
     pub(crate) watchdog: Option<(Duration, Instant)>,
     pub(crate) signals: SignalFd,
+    /// The policy files; `None` when they cannot be watched.
+    pub(crate) watch: Option<Watch>,
 }
 
 /// What can wake the supervisor; what is due by time is looked at after every wake.
 #[derive(Clone, Copy, Debug)]
 enum Wake {
     Signals,
+    /// Something happened to the policy files.
+    Files,
     Broker,
     Session(SessionId),
     /// Clients wait and nobody serves.
@@ -100,6 +105,10 @@ impl Kernel {
     fn interests(&self, now: Instant) -> (Vec<Wake>, Vec<(BorrowedFd<'_>, Ready)>) {
         let mut wakes = vec![Wake::Signals];
         let mut interests = vec![(self.signals.as_fd(), Ready::READ)];
+        if let Some(watch) = &self.watch {
+            wakes.push(Wake::Files);
+            interests.push((watch.as_fd(), Ready::READ));
+        }
         if let Some(broker) = &self.broker {
             wakes.push(Wake::Broker);
             interests.push((broker.edge.as_fd(), Ready { write: broker.edge.has_queued(), ..Ready::READ }));
@@ -118,6 +127,12 @@ impl Kernel {
     fn on_wake(&mut self, wake: Wake, now: Instant) -> std::io::Result<()> {
         match wake {
             Wake::Signals => self.on_signals(now)?,
+            Wake::Files => {
+                if let Some(Err(e)) = self.watch.as_mut().map(|watch| watch.on_ready(now)) {
+                    log::line(&format!("the policy files are no longer watched: {e}"));
+                    self.watch = None;
+                }
+            }
             Wake::Broker => self.on_broker_ready(now),
             Wake::Session(id) => self.on_launcher_ready(id, now),
             Wake::Listener => {
@@ -162,7 +177,8 @@ impl Kernel {
         let away = self.life.away_since().map(|since| since + PATIENCE).filter(|_| !self.refuses(clock()));
         let sessions = self.sessions.values().map(Session::due);
         let drain = self.drain.as_ref().map(|drain| drain.due());
-        let fixed = [self.life.due(), away, drain, self.compiler.as_ref().map(|run| run.deadline)];
+        let changed = self.watch.as_ref().and_then(|watch| watch.due);
+        let fixed = [self.life.due(), away, drain, changed, self.compiler.as_ref().map(|run| run.deadline)];
         sessions.chain(fixed.into_iter().flatten()).chain(self.watchdog.map(|(_, due)| due)).min()
     }
 
@@ -172,6 +188,9 @@ impl Kernel {
         if let Some(run) = self.compiler.as_mut().filter(|run| run.deadline <= now) {
             run.kill();
             run.deadline = now + Duration::from_secs(1);
+        }
+        if self.watch.as_mut().and_then(|watch| watch.due.take_if(|due| *due <= now)).is_some() {
+            self.reload(now);
         }
         let due: Vec<SessionId> = self.sessions.values().filter(|s| s.due() <= now).map(|s| s.id).collect();
         for id in due {

@@ -30,6 +30,7 @@ mod session;
 mod start;
 mod state;
 mod trial;
+mod watch;
 
 use std::process::ExitCode;
 

@@ -23,6 +23,7 @@ use crate::place::{Directory, Places};
 use crate::policy::{Files, Run};
 use crate::roles::Roles;
 use crate::state::StateDir;
+use crate::watch::Watch;
 use crate::{log, notify};
 
 /// Brings the kernel up to the point where its loop runs.
@@ -86,6 +87,13 @@ fn prepare(
     if !host.missing.is_empty() {
         log::line(&format!("sessions get no full jail ({}): {}", host.level(), host.missing));
     }
+    let watch = match Watch::new(&files) {
+        Ok(watch) => Some(watch),
+        Err(e) => {
+            log::line(&format!("the policy files cannot be watched ({e}); send SIGHUP after a change"));
+            None
+        }
+    };
     let watchdog = notify::watchdog().map(|period| (period, now + period));
     Ok(Kernel {
         options,
@@ -111,6 +119,7 @@ fn prepare(
         drain: None,
         watchdog,
         signals,
+        watch,
     })
 }
 

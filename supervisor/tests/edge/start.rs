@@ -92,6 +92,8 @@ fn what_is_in_the_way_is_named() {
 
 fn a_policy_is_loaded_again() {
     let mut rig = Rig::new();
+    let config = rig.dir.join(".config/shoal");
+    std::fs::create_dir_all(&config).unwrap();
     let mut broker = rig.ready();
     rig.signal(libc::SIGHUP);
     let (sections, _) = broker.expect(variant!(ToBroker::Sections));
@@ -100,6 +102,11 @@ fn a_policy_is_loaded_again() {
     broker.edge.send(&ToSupervisor::Reload(ping(1)), &[]).unwrap();
     let (sections, fds) = broker.expect(variant!(ToBroker::Sections));
     assert_eq!((sections.generation, sections.rejected.as_str(), fds.len()), (2, "leash.toml:1:1: no", 1));
+    // A change of the file is enough.
+    std::fs::remove_file(rig.dir.join("bin/policy-error")).unwrap();
+    std::fs::write(config.join("leash.toml"), "").unwrap();
+    let (sections, _) = broker.expect(variant!(ToBroker::Sections));
+    assert_eq!((sections.generation, sections.rejected.as_str()), (3, ""));
 }
 
 fn a_drain_ends_in_order() {
