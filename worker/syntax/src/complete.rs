@@ -47,7 +47,7 @@ pub fn complete(src: &str, cursor: usize, names: &Names) -> Completion {
         .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
     let prefix = &before[start..];
     let mut all: BTreeSet<&str> = BTreeSet::new();
-    for words in [vocab::KEYWORDS, vocab::COMMANDS, vocab::FUNCTIONS, vocab::NAMESPACES, vocab::INTERPRETERS] {
+    for words in [vocab::KEYWORDS, vocab::COMMANDS, vocab::FUNCTIONS, vocab::NAMESPACES] {
         all.extend(words);
     }
     all.extend(names.value.iter().chain(&names.command).map(|name| &**name));

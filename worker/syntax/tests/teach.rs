@@ -203,6 +203,8 @@ fn an_open_text_is_partial() {
     for src in ["if true {", "(1 +", "[1, 2", "\"\"\"abc", "sh { x", "let x =", "f(", "match x {\n 1 => 2\n", "1 +"] {
         assert!(only(src).partial, "{src:?}: {}", only(src));
     }
+    let open = only("1 +");
+    assert_eq!((open.at, open.hint), (3..3, None));
     for src in ["1 2", "ls | wc", ")", "let = 1"] {
         assert!(!only(src).partial, "{src:?}");
     }

@@ -1,6 +1,6 @@
 //! Operands: literals, names, groups, lists, records, blocks.
 
-use super::{Context, Parse, Parser, teach};
+use super::{Parse, Parser, teach};
 use crate::Diag;
 use crate::ast::{Expr, ExprKind, Ident, Name, RecordField};
 use crate::lex::{self, Number, Tok, Token};
@@ -210,11 +210,6 @@ impl Parser<'_> {
                 .hint("build the record with `.set(key, value)`, or quote the key with '...'")
                 .into()),
         }
-    }
-
-    /// A context inside a hole: as in brackets.
-    pub(super) fn hole_context(&self) -> Context {
-        self.bracketed()
     }
 }
 

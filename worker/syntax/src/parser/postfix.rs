@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Context, Parse, Parser};
 use crate::Diag;
-use crate::ast::{Args, Expr, ExprKind, Ident, Lambda, LambdaKind, NamedArg};
+use crate::ast::{Args, Expr, ExprKind, Lambda, LambdaKind, NamedArg, Span};
 use crate::lex::{self, Tok};
 
 impl Parser<'_> {
@@ -183,15 +183,14 @@ impl Parser<'_> {
         }
         self.item_used = true;
         self.pos = at;
-        Ok(Expr::new(ExprKind::Item, crate::ast::Span::new(at, at)))
+        Ok(Expr::new(ExprKind::Item, Span::new(at, at)))
     }
 
     /// `it` for the request of a session that starts with `.NAME`.
     pub(super) fn continued_result(&mut self, at: usize) -> Option<Expr> {
         self.dot_len(at)?;
         self.pos = at;
-        let ident = Ident { name: "it".into(), span: crate::ast::Span::new(at, at) };
-        Some(Expr::new(ExprKind::Var(ident.name), ident.span))
+        Some(Expr::new(ExprKind::Var("it".into()), Span::new(at, at)))
     }
 }
 

@@ -52,7 +52,7 @@ impl Parser<'_> {
         let whole = self.src;
         self.src = &whole[..range.end];
         self.pos = range.start;
-        let cx = self.hole_context();
+        let cx = self.bracketed();
         let result = self.nested(|p| p.within(cx, Self::hole_inside));
         self.src = whole;
         result.map_err(|reject| self.explain_hole(reject, range))
