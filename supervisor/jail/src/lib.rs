@@ -15,6 +15,7 @@
 #![allow(clippy::disallowed_methods)]
 #![cfg(target_os = "linux")]
 
+mod alias;
 pub mod confine;
 mod filter;
 mod holes;

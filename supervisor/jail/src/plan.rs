@@ -95,7 +95,7 @@ pub fn plan(order: &Order<'_>, host: &Host) -> Plan {
         Network::None | Network::Open => None,
     };
     let domain = Domain {
-        files: (host.landlock_abi > 0).then(|| rules(&roots)),
+        files: (host.landlock_abi > 0).then(|| rules(&roots, host.namespaces)),
         ports: ports.filter(|_| host.landlock_abi >= 4),
         filter: host.seccomp,
         exposed: !host.namespaces,
@@ -117,19 +117,21 @@ impl Plan {
         for (limit, value) in &self.limits {
             rlimit::lower(*limit, *value).map_err(failed("lower a limit"))?;
         }
-        if self.namespaces.user {
+        // The first process of a user namespace has them all; so has a kernel run by root without one.
+        let held = shoal_sys::caps::effective().map_err(failed("look at capabilities"))?;
+        if held != 0 {
             shoal_sys::caps::drop_all().map_err(failed("give up capabilities"))?;
-            let left = shoal_sys::caps::effective().map_err(failed("look at capabilities"))?;
-            if left != 0 {
-                return Err(failed("give up capabilities")(std::io::Error::from_raw_os_error(libc::EPERM)));
-            }
+        }
+        let left = shoal_sys::caps::effective().map_err(failed("look at capabilities"))?;
+        if left != 0 {
+            return Err(failed("give up capabilities")(std::io::Error::from_raw_os_error(libc::EPERM)));
         }
         Ok(())
     }
 }
 
 /// The domain's rules: what is granted, what programs need to run, and the session's own places.
-fn rules(roots: &Roots) -> List<Rule, MAX_RULES> {
+fn rules(roots: &Roots, own_processes: bool) -> List<Rule, MAX_RULES> {
     let all = Access::READ.and(Access::EXECUTE).and(Access::WRITE).and(Access::DELETE).and(Access::DEVICE);
     let run = Access::READ.and(Access::EXECUTE);
     let device = Access::READ.and(Access::WRITE).and(Access::DEVICE);
@@ -151,8 +153,10 @@ fn rules(roots: &Roots) -> List<Rule, MAX_RULES> {
         rules.extend(system.map(|dir| (dir.into(), run)));
         rules.extend(["/run", "/proc"].map(|dir| (dir.into(), Access::READ)));
     }
-    // What a program writes about itself: its name, its score, its standard streams by number.
-    rules.push(("/proc".into(), Access::READ.and(Access::WRITE)));
+    if own_processes {
+        // What a program writes about itself: its name, its score, its standard streams by number.
+        rules.push(("/proc".into(), Access::READ.and(Access::WRITE)));
+    }
     rules.push(("/dev".into(), Access::READ));
     let devices = ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"];
     rules.extend(devices.map(|name| (Path::new("/dev").join(name), device)));

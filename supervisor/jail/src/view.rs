@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use shoal_proto::supervisor_launcher::Access;
 
-use crate::holes;
 use crate::lower::Roots;
 use crate::plan::Order;
 use crate::protect::{self, within};
 use crate::step::{Depth, Step};
+use crate::{alias, holes};
 
 /// What is in memory may not eat the host's.
 const TMP: &str = "mode=1777,size=1g,nr_inodes=200k";
@@ -131,7 +131,9 @@ pub(crate) fn allow(order: &Order<'_>, roots: &Roots) -> Vec<Step> {
 /// The kernel's own places: state directory, socket, programs; and, in writable trees, what the human's programs obey.
 fn protected(order: &Order<'_>, roots: &Roots, prefix: &Path) -> Vec<Step> {
     let kernel = order.kernel;
-    let hidden: Vec<PathBuf> = kernel.hidden.iter().filter(|path| !path.starts_with("/tmp")).cloned().collect();
+    let aliases = alias::others(&kernel.hidden);
+    let hidden = kernel.hidden.iter().chain(&aliases).filter(|path| !path.starts_with("/tmp"));
+    let hidden: Vec<PathBuf> = hidden.cloned().collect();
     let mut fixed: Vec<PathBuf> = kernel.programs.clone();
     if let Some(home) = kernel.home.as_deref().filter(|home| roots.may_change(home)) {
         fixed.extend(protect::in_home(home));

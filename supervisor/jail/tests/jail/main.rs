@@ -1,6 +1,7 @@
 //! Jails that are really made. Each test is a process with one thread, so there is no test harness.
 #![allow(missing_docs, clippy::disallowed_methods, clippy::print_stdout, clippy::exit)]
 
+mod attacks;
 mod inside;
 mod rig;
 mod roles;
@@ -9,7 +10,7 @@ mod roles;
 type Test = (&'static str, fn());
 
 fn main() {
-    let tests: Vec<Test> = [inside::TESTS, roles::TESTS].concat();
+    let tests: Vec<Test> = [inside::TESTS, roles::TESTS, attacks::TESTS].concat();
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.iter().any(|arg| arg == "--list") {
         if !args.iter().any(|arg| arg == "--ignored") {

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use shoal_jail::plan::{Order, Plan, Protected, plan};
 use shoal_jail::probe::{Host, Target, probe};
-use shoal_jail::{confine, make};
+use shoal_jail::{Failed, confine, make};
 use shoal_proto::section::{Entry, Network, Section};
 use shoal_proto::supervisor_broker::{Lane, Limits};
 use shoal_proto::{List, Text};
+use shoal_sys::fork::Namespaces;
 use shoal_sys::spawn::{Command, Program};
 
 pub(crate) struct Rig {
@@ -67,10 +68,18 @@ impl Rig {
     }
 
     pub(crate) fn shell_in(&self, plan: &Plan, script: &str) -> String {
+        Self::output(plan.namespaces, script, || plan.enter().and_then(|()| confine::session(&plan.domain, &[])))
+    }
+
+    /// What the script prints without any jail: the control of an attack.
+    pub(crate) fn shell_outside(script: &str) -> String {
+        Self::output(Namespaces::default(), script, || Ok(()))
+    }
+
+    fn output(namespaces: Namespaces, script: &str, confine: impl FnOnce() -> Result<(), Failed>) -> String {
         let (read, write) = shoal_sys::fd::pipe().unwrap();
-        let child = make::make(plan.namespaces, || {
-            let confined = plan.enter().and_then(|()| confine::session(&plan.domain, &[]));
-            if let Err(failed) = confined {
+        let child = make::make(namespaces, || {
+            if let Err(failed) = confine() {
                 rustix::io::write(&write, failed.to_string().as_bytes()).unwrap();
                 return 1;
             }
