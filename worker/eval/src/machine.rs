@@ -47,6 +47,8 @@ pub(crate) struct Machine {
     pub(crate) places: Vec<SavedPlace>,
     /// Function bodies among the frames.
     pub(crate) functions: usize,
+    /// Those that are the body of this evaluator.
+    own_functions: usize,
     /// Place of the call that runs a native.
     pub(crate) here: SourcePlace,
     pub(crate) entry: Option<u64>,
@@ -73,6 +75,7 @@ impl Machine {
             loops: Vec::new(),
             places: Vec::new(),
             functions: 0,
+            own_functions: 0,
             here: SourcePlace::default(),
             entry: None,
             links: Links::default(),
@@ -93,10 +96,10 @@ impl Machine {
 
     /// Runs a closure without arguments as the body of this evaluator.
     pub(crate) fn run_body(&mut self, lambda: Arc<Lambda>) -> Eval<Value> {
-        let result = self.push_frame(lambda, 0, Vec::new(), Vec::<Word>::new());
-        // The body of a child is no function of its own: it has a directory and an environment of its own.
-        self.functions = 0;
-        result.and_then(|()| self.run(0))
+        self.push_frame(lambda, 0, Vec::new(), Vec::<Word>::new())?;
+        // The body of a child is no function here: it has a directory and an environment of its own.
+        self.own_functions = self.functions;
+        self.run(0)
     }
 
     pub(crate) fn link(&mut self, unit: &Arc<Unit>) -> Arc<Linked> {
@@ -108,7 +111,7 @@ impl Machine {
     }
 
     pub(crate) fn in_function(&self) -> bool {
-        self.functions > 0
+        self.functions > self.own_functions
     }
 
     /// Counts `n` steps; now and then looks whether the run is to end.

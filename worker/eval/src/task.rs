@@ -198,10 +198,13 @@ impl Machine {
         let end = Arc::new((Mutex::new(None), Condvar::new()));
         let (cancel, running) = (machine.run.cancel.clone(), end.clone());
         let started = stack::spawn_evaluator("parallel", move || {
+            let mut last = OnEnd(Some(move |result| {
+                *running.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+                running.1.notify_all();
+            }));
             let result = machine.run_body(body);
             drop(machine);
-            *running.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-            running.1.notify_all();
+            last.end(result);
         });
         match started {
             Ok(_detached) => Ok(Thunk { end, cancel }),
@@ -240,19 +243,12 @@ impl Machine {
         machine.task = task.id;
         let running = task.clone();
         let started = stack::spawn_evaluator(&format!("task-{}", task.id), move || {
-            let end = match machine.run_body(body) {
-                Ok(value) => End::Value(value),
-                Err(Unwind::Raise(error)) => End::Failed(error),
-                Err(Unwind::Stop(Stop::Exit(_))) => End::Value(Value::Null),
-                Err(Unwind::Stop(Stop::Cancelled(_))) => End::Cancelled,
-                Err(Unwind::Stop(stop)) => {
-                    End::Failed(stop.error().unwrap_or_else(|| ErrorValue::new(code::BUDGET_EXCEEDED, "")))
-                }
-            };
+            let mut last = OnEnd(Some(move |result| running.finish(end_of(result))));
+            let result = machine.run_body(body);
             let (session, root) = (machine.session.clone(), machine.root.clone());
             drop(machine);
             (session.tasks.on_end)(root.take_changes());
-            running.finish(end);
+            last.end(result);
         });
         match started {
             Ok(_detached) => Ok(task),
@@ -262,5 +258,32 @@ impl Machine {
                 Err(error.into())
             }
         }
+    }
+}
+
+fn end_of(result: Eval<Value>) -> End {
+    match result {
+        Ok(value) => End::Value(value),
+        Err(Unwind::Raise(error)) => End::Failed(error),
+        Err(Unwind::Stop(Stop::Exit(_))) => End::Value(Value::Null),
+        Err(Unwind::Stop(Stop::Cancelled(_))) => End::Cancelled,
+        Err(Unwind::Stop(stop @ Stop::Budget(_))) => stop.error().map_or(End::Cancelled, End::Failed),
+    }
+}
+
+/// Tells the waiters how a thread ended, also when it ends by a panic: nobody waits for ever.
+struct OnEnd<F: FnOnce(Eval<Value>)>(Option<F>);
+
+impl<F: FnOnce(Eval<Value>)> OnEnd<F> {
+    fn end(&mut self, result: Eval<Value>) {
+        if let Some(tell) = self.0.take() {
+            tell(result);
+        }
+    }
+}
+
+impl<F: FnOnce(Eval<Value>)> Drop for OnEnd<F> {
+    fn drop(&mut self) {
+        self.end(Err(ErrorValue::new(code::CUSTOM, "the evaluator of a task broke down").into()));
     }
 }

@@ -51,6 +51,14 @@ impl Items {
         ItemsIter { items: self, at: 0, end: self.len() }
     }
 
+    /// What `read` makes of every item, if it makes something of all of them; only of lists, whose items can be borrowed.
+    pub(crate) fn all<'a, T>(&'a self, read: impl Fn(&'a Value) -> Option<T>) -> Option<Vec<T>> {
+        match self {
+            Self::List(list) => list.iter().map(read).collect(),
+            Self::Table(_) | Self::Range(_) => None,
+        }
+    }
+
     /// Number of items, if a result may have that many: `too_large` otherwise.
     pub(crate) fn bounded_len(&self) -> Result<usize, ErrorValue> {
         check_items(self.len())
@@ -111,6 +119,8 @@ impl Iterator for ItemsIter<'_> {
         (left, Some(left))
     }
 }
+
+impl ExactSizeIterator for ItemsIter<'_> {}
 
 /// `items`, if one operation may materialise that many; `too_large` otherwise.
 pub(crate) fn check_items(items: usize) -> Result<usize, ErrorValue> {

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use shoal_value::equal::{ByEquality, equal};
 use shoal_value::order::compare;
@@ -170,14 +171,34 @@ fn extreme(ctx: &mut Ctx<'_>, recv: Value, wanted: Ordering) -> Eval<Value> {
 fn uniq(ctx: &mut Ctx<'_>, recv: Value) -> Eval<Value> {
     let items = Items::of(recv)?;
     items.bounded_len()?;
-    let (mut seen, mut places) = (HashSet::new(), Vec::new());
-    for (at, item) in items.iter().enumerate() {
+    // Ints and strs, the usual items, are compared without looking at their type again.
+    let places = if let Some(ints) = items.all(as_int) {
+        first_places(ctx, ints.into_iter())?
+    } else if let Some(texts) = items.all(Value::as_str) {
+        first_places(ctx, texts.into_iter())?
+    } else {
+        first_places(ctx, items.iter().map(ByEquality))?
+    };
+    if places.len() == items.len() {
+        return items.part(0, places.len()).map_err(Into::into);
+    }
+    Ok(items.pick(places)?)
+}
+
+/// Distinct items for which room is made beforehand.
+const EXPECTED_DISTINCT: usize = 1 << 20;
+
+/// Places of the items that equal no earlier one.
+fn first_places<T: Eq + Hash>(ctx: &mut Ctx<'_>, items: impl ExactSizeIterator<Item = T>) -> Eval<Vec<usize>> {
+    let mut seen = HashSet::with_capacity(items.len().min(EXPECTED_DISTINCT));
+    let mut places = Vec::new();
+    for (at, item) in items.enumerate() {
         ctx.step(1)?;
-        if seen.insert(ByEquality(item)) {
+        if seen.insert(item) {
             places.push(at);
         }
     }
-    Ok(items.pick(places)?)
+    Ok(places)
 }
 
 fn group(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {

@@ -221,17 +221,16 @@ fn flatten(ctx: &mut Ctx<'_>, recv: Value) -> Eval<Value> {
 fn join(recv: Value, sep: Option<&str>) -> Result<Value, ErrorValue> {
     let sep = sep.unwrap_or_default();
     let items = Items::of(recv)?;
-    let mut joined = String::new();
-    for (at, item) in items.iter().enumerate() {
-        let Some(part) = item.as_str() else {
-            let msg = format!("join: every item must be a str, but item {at} is {}", item.type_name());
-            return Err(ErrorValue::type_error(msg).with_hint("make them text first: `.map(x => \"{x}\").join()`"));
+    let Some(parts) = items.all(Value::as_str) else {
+        return match items.iter().enumerate().find(|(_, item)| item.as_str().is_none()) {
+            Some((at, item)) => {
+                let msg = format!("join: every item must be a str, but item {at} is {}", item.type_name());
+                Err(ErrorValue::type_error(msg).with_hint("make them text first: `.map(x => \"{x}\").join()`"))
+            }
+            None => Ok(Value::str("")),
         };
-        if at > 0 {
-            joined.push_str(sep);
-        }
-        joined.push_str(part);
-        check_text(joined.len())?;
-    }
-    Ok(Value::str(joined))
+    };
+    let seps = sep.len().saturating_mul(parts.len().saturating_sub(1));
+    check_text(parts.iter().map(|part| part.len()).fold(seps, usize::saturating_add))?;
+    Ok(parts.join(sep).into())
 }

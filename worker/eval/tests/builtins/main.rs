@@ -1,14 +1,16 @@
 //! The documentation of builtins: it is complete, `docs/builtins.md` is made from it, and its transcripts are true.
 
 mod cases;
+mod evaluate;
 mod markdown;
 mod rows;
 #[path = "../support/mod.rs"]
+#[allow(dead_code, reason = "each test binary uses a part of it")]
 mod support;
 
 use std::path::PathBuf;
 
-use support::evaluate::shown;
+use evaluate::shown;
 
 /// Set to write `docs/builtins.md` anew instead of comparing it.
 const REFRESH: &str = "SHOAL_REFRESH_DOCS";

@@ -3,5 +3,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod acceptance;
 mod cases;
+mod limits;
+mod probe;
 mod verdict;

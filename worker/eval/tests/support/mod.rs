@@ -1,7 +1,6 @@
 //! A host for tests: real files below a temporary directory, a real clock, and nothing else.
 #![allow(clippy::disallowed_methods, reason = "this is the host: files, time and programs leave here")]
 
-pub(crate) mod evaluate;
 mod files;
 mod programs;
 
@@ -95,7 +94,7 @@ impl Clock for RealClock {
 
     fn sleep(&self, ns: u64, cancel: &CancelToken) -> Result<(), Cancelled> {
         let (wake, woken) = std::sync::mpsc::channel::<()>();
-        let _registration = cancel.on_cancel(move || drop(wake.send(())));
+        let _registration = cancel.on_cancel(move || wake.send(()).unwrap_or(()));
         match woken.recv_timeout(Duration::from_nanos(ns)) {
             Ok(()) => Err(Cancelled),
             Err(_) => Ok(()),

@@ -9,7 +9,7 @@ use shoal_eval::request::{Evaluators, Position, State};
 use shoal_eval::stack::run_on_big_stack;
 use shoal_value::{ErrorValue, Value, render};
 
-use super::TestHost;
+use crate::support::TestHost;
 
 /// Runs `source` as a script in an empty directory; the inline form of its value, or `! CODE`.
 pub(crate) fn shown(source: &str) -> String {
