@@ -11,7 +11,7 @@ pub(crate) type LauncherEdge = Chan<launcher_ptyd::ToLauncher, launcher_ptyd::To
 pub(crate) type BrokerChan = Chan<broker_ptyd::ToBroker, broker_ptyd::ToPtyd>;
 
 /// Messages taken from one peer before the terminals are looked at.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 /// Takes an end as an edge whose sends never wait.
 pub(crate) fn open<Tx: Message, Rx: Message>(fd: OwnedFd) -> std::io::Result<Chan<Tx, Rx>> {

@@ -26,6 +26,8 @@ pub(crate) struct Host {
     pub(crate) launcher_greeted: bool,
     /// `None` between a broker's end and the next one.
     pub(crate) broker: Option<BrokerEdge>,
+    /// Counts the ends.
+    pub(crate) broker_ends: u32,
     pub(crate) generation: u32,
     pub(crate) terminals: BTreeMap<PtyId, Terminal>,
     buffer: Vec<u8>,
@@ -53,6 +55,7 @@ impl Host {
             launcher,
             launcher_greeted: false,
             broker: Some(BrokerEdge::new(broker)),
+            broker_ends: 1,
             generation: 0,
             terminals: BTreeMap::new(),
             buffer: vec![0; BUFFER],
@@ -71,11 +74,14 @@ impl Host {
     pub(crate) fn serve(mut self) -> io::Result<()> {
         loop {
             let woken = self.wait()?;
-            if woken.contains(&Wake::Launcher) && self.on_launcher_ready()? == Flow::Over {
+            // Calls are taken before and answered after the launcher's messages: what the launcher had said when a
+            // call was made is known when it is answered.
+            let calls = if woken.contains(&Wake::Broker) { self.take_calls() } else { None };
+            if (calls.is_some() || woken.contains(&Wake::Launcher)) && self.on_launcher_ready()? == Flow::Over {
                 return Ok(());
             }
-            if woken.contains(&Wake::Broker) {
-                self.on_broker_ready();
+            if let Some(calls) = calls {
+                self.on_calls(calls);
             }
             self.pump(&woken);
         }

@@ -70,15 +70,13 @@ fn refuse_surroundings() -> io::Result<()> {
     }
 }
 
-/// Gives up what the loop does not need. Whatever comes after this works on hostile bytes.
-///
-/// The launcher's domain is inherited; the empty file domain and the syscall filter of this role are `shoal-jail`'s and
-/// belong here, after the process has become unreadable to the session's programs.
+/// Gives up what the loop does not need: files, programs, sockets, new privileges. Whatever comes after this works on
+/// hostile bytes.
 fn confine() -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         shoal_sys::prctl::set_dumpable(false)?;
-        shoal_sys::prctl::set_no_new_privs()?;
+        shoal_jail::confine::ptyd().map_err(|failed| io::Error::other(failed.to_string()))?;
     }
     Ok(())
 }

@@ -10,14 +10,29 @@ use crate::host::{Host, now};
 use crate::pane::Size;
 use crate::terminal::Terminal;
 
+/// What came over one end of the broker's edge.
+pub(crate) struct Calls {
+    end: u32,
+    taken: edge::Taken<ToPtyd>,
+}
+
 impl Host {
     /// Sends what waited and takes what came.
-    pub(crate) fn on_broker_ready(&mut self) {
-        let Some(broker) = self.broker.as_mut() else { return };
+    pub(crate) fn take_calls(&mut self) -> Option<Calls> {
+        let broker = self.broker.as_mut()?;
         let flushed = broker.flush();
-        let taken = if broker.takes_calls() { edge::take(&mut broker.chan) } else { edge::Taken::default() };
-        let mut end = flushed.err().or(taken.end);
-        for Received { msg, .. } in taken.messages {
+        let mut taken = if broker.takes_calls() { edge::take(&mut broker.chan) } else { edge::Taken::default() };
+        taken.end = flushed.err().or(taken.end);
+        Some(Calls { end: self.broker_ends, taken })
+    }
+
+    /// Answers them, unless another broker came meanwhile.
+    pub(crate) fn on_calls(&mut self, calls: Calls) {
+        if calls.end != self.broker_ends {
+            return;
+        }
+        let mut end = calls.taken.end;
+        for Received { msg, .. } in calls.taken.messages {
             if let Err(violation) = self.on_broker(msg) {
                 end = Some(ChanError::Violation(violation));
                 break;

@@ -17,14 +17,18 @@ use crate::terminal::Terminal;
 impl Host {
     /// Takes what came. A launcher that breaks the protocol ends this process: nobody else gives it work.
     pub(crate) fn on_launcher_ready(&mut self) -> io::Result<Flow> {
-        let taken = edge::take(&mut self.launcher);
-        for received in taken.messages {
-            self.on_launcher(received).map_err(|violation| io::Error::other(violation.to_string()))?;
-        }
-        match taken.end {
-            None => Ok(Flow::On),
-            Some(ChanError::Closed) => Ok(Flow::Over),
-            Some(end) => Err(io::Error::other(format!("launcher to ptyd: {end}"))),
+        loop {
+            let taken = edge::take(&mut self.launcher);
+            let count = taken.messages.len();
+            for received in taken.messages {
+                self.on_launcher(received).map_err(|violation| io::Error::other(violation.to_string()))?;
+            }
+            match taken.end {
+                None if count == edge::BATCH => {}
+                None => return Ok(Flow::On),
+                Some(ChanError::Closed) => return Ok(Flow::Over),
+                Some(end) => return Err(io::Error::other(format!("launcher to ptyd: {end}"))),
+            }
         }
     }
 
@@ -76,6 +80,7 @@ impl Host {
     /// A new broker: the old one's calls are void, and it is told which programs have ended.
     fn adopt(&mut self, end: OwnedFd) {
         self.lose_broker();
+        self.broker_ends = self.broker_ends.wrapping_add(1);
         match edge::open(end) {
             Ok(chan) => self.broker = Some(BrokerEdge::new(chan)),
             Err(error) => return crate::note(&format!("adopt: {error}")),

@@ -11,6 +11,9 @@ use crate::kitty::Kitty;
 /// A program that asks and does not read gets no more answers beyond this.
 const MAX_UNREAD: usize = 16 * 1024;
 
+/// Width and height of a cell in the reports that count in pixels, which no screen here has.
+const CELL: (u32, u32) = (8, 16);
+
 /// Collects the answers and keeps the keyboard mode, which the emulator does not know.
 #[derive(Debug, Default)]
 pub(crate) struct Responder {
@@ -54,6 +57,11 @@ impl Responder {
             Query::Mode(mode) => format!("\x1b[?{mode};{}$y", private_mode(screen, mode)),
             Query::AnsiMode(mode) => format!("\x1b[{mode};0$y"),
             Query::Keyboard => format!("\x1b[?{}u", self.kitty.flags(screen.alternate_screen())),
+            Query::Pixels => {
+                let (height, width) = (u32::from(rows.get()), u32::from(cols.get()));
+                format!("\x1b[4;{};{}t", height.saturating_mul(CELL.1), width.saturating_mul(CELL.0))
+            }
+            Query::CellPixels => format!("\x1b[6;{};{}t", CELL.1, CELL.0),
             Query::TextArea => format!("\x1b[8;{rows};{cols}t"),
             Query::ScreenSize => format!("\x1b[9;{rows};{cols}t"),
         })
@@ -70,6 +78,8 @@ enum Query {
     Mode(u16),
     AnsiMode(u16),
     Keyboard,
+    Pixels,
+    CellPixels,
     TextArea,
     ScreenSize,
 }
@@ -84,6 +94,8 @@ impl Query {
             ((Some(b'?'), Some(b'$')), 'p', mode) => Some(Self::Mode(mode)),
             ((Some(b'$'), None), 'p', mode) => Some(Self::AnsiMode(mode)),
             ((Some(b'?'), None), 'u', _) => Some(Self::Keyboard),
+            ((None, None), 't', 14) => Some(Self::Pixels),
+            ((None, None), 't', 16) => Some(Self::CellPixels),
             ((None, None), 't', 18) => Some(Self::TextArea),
             ((None, None), 't', 19) => Some(Self::ScreenSize),
             _ => None,

@@ -7,9 +7,10 @@
 /// A terminal grows by at most this many rows.
 const MAX_GROWTH: usize = 1000;
 
-/// Lines that hide everything before them: the screen, its scrollback and the most rows a later growth can pull back.
+/// Lines that hide everything before them: the screen, its scrollback and the most rows a later growth can pull back;
+/// and once more the screen, because the first of them may be written over rows that show something.
 pub(crate) fn lines_kept(rows: u16, scrollback: usize) -> usize {
-    scrollback.max(MAX_GROWTH).saturating_add(usize::from(rows))
+    scrollback.max(MAX_GROWTH).saturating_add(usize::from(rows).saturating_mul(2))
 }
 
 /// The end of `text` that decides what the screen shows after it, or `None` when all of it has to be fed.

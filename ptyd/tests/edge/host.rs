@@ -17,6 +17,17 @@ use shoal_sys::{fd, process, pty, socket};
 /// Far beyond anything a healthy terminal host needs; only a hang meets it.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
+/// A Python program that prints rows and columns now and whenever it is told that they changed.
+pub(crate) const SIZE_TELLER: &str = "
+import os, signal
+def tell(*_):
+    size = os.get_terminal_size()
+    os.write(1, b'%d %d\\n' % (size.lines, size.columns))
+signal.signal(signal.SIGWINCH, tell)
+tell()
+while True: signal.pause()
+";
+
 type BrokerEnd = Chan<ToPtyd, ToBroker>;
 
 /// A terminal host and both edges.

@@ -80,11 +80,14 @@ fn a_program_that_does_not_read_ends_the_call_incomplete_and_blocks_no_read() {
     let mut host = Host::start();
     let shell = host.sh(1, "stty raw -echo; printf ready; sleep 1000");
     host.until(1, "ready");
+    let other = host.sh(2, "cat");
     let call = host.begin_send(1, vec![raw(&vec![b'x'; 1024 * 1024])], false);
+    host.type_text(2, "quick\n");
+    host.until(2, "quick");
     assert_eq!(lines(&host.read(1, None)), ["ready"], "a read is answered before the write ends");
     let ToBroker::Sent(sent) = host.answer(call) else { panic!("not sent") };
     assert!(!sent.complete && sent.sent < 1024 * 1024, "{sent:?}");
-    drop(shell);
+    drop((shell, other));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use shoal_proto::broker_ptyd::{Matched, ToBroker, Wait};
 
-use crate::host::{Host, key, lines, patient, text};
+use crate::host::{Host, SIZE_TELLER, key, lines, patient, text};
 
 #[test]
 fn python_answers_and_ends() {
@@ -72,8 +72,7 @@ fn a_password_is_typed_without_echo() {
 #[test]
 fn the_size_is_seen_by_the_program_and_a_change_is_told() {
     let mut host = Host::start();
-    let script = "trap 'stty size' WINCH; stty size; while :; do read line && break; done";
-    let shell = host.open(1, 50, 7, &["bash", "-c", script]);
+    let shell = host.open(1, 50, 7, &["python3", "-c", SIZE_TELLER]);
     host.until(1, "7 50");
     assert!(matches!(host.resize(1, 5000, 9), ToBroker::Done(_)));
     let screen = host.until(1, "9 1000");

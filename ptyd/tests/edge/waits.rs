@@ -50,6 +50,19 @@ fn the_end_of_the_program_ends_every_wait_with_its_last_output() {
 }
 
 #[test]
+fn an_exit_never_comes_before_the_last_output() {
+    let mut host = Host::start();
+    for id in 1..=30 {
+        let shell = host.sh(id, &format!("seq 1 300; echo MARK{id}; exit 3"));
+        let call = host.begin_read(id, Some(Wait { exit: true, ..patient() }));
+        let status = host.reap(id, &shell);
+        let screen = host.screen(call);
+        assert_eq!((screen.matched, screen.exit), (Some(Matched::Exit), Some(status)));
+        assert_eq!(lines(&screen).last(), Some(&format!("MARK{id}").as_str()));
+    }
+}
+
+#[test]
 fn a_bad_pattern_is_refused_and_a_cancelled_read_is_not_answered() {
     let mut host = Host::start();
     let shell = host.sh(1, "read a; echo hi; read b");
