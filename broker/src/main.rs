@@ -1,4 +1,67 @@
 //! The broker of a Shoal kernel: judges, remembers and hands out.
+//!
+//! It meets clients and workers, believes neither, and is the only process that writes the journal. One current-thread
+//! loop ([`wake`]) owns all state ([`broker`]); threads exist for the journal and for captures alone.
+//!
+//! Absent by design: it starts no process, opens no path outside the state directory (but reads `/proc` to know its
+//! peers), parses neither source nor TOML, and interprets no value and no screen.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
-fn main() {}
+mod answer;
+mod boot;
+mod broker;
+mod bus;
+mod capture;
+mod clients;
+mod clock;
+mod edge;
+mod execute;
+mod json;
+mod keys;
+mod launcher_edge;
+mod life;
+mod log;
+mod numbers;
+mod permits;
+mod plans;
+mod policy;
+mod ptyd_edge;
+mod ptys;
+mod publish;
+mod quotas;
+mod record;
+mod runs;
+mod sessions;
+mod supervisor_edge;
+mod tasks;
+mod timers;
+mod tokens;
+mod upcalls;
+mod wake;
+mod watches;
+mod worker_edge;
+
+use std::io;
+use std::process::ExitCode;
+
+/// Where the supervisor leaves the edge.
+const SUPERVISOR_FD: i32 = 3;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::line(format_args!("{error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> io::Result<()> {
+    let edge = shoal_sys::fd::inherited(SUPERVISOR_FD)?;
+    shoal_sys::prctl::set_name("shoal-broker")?;
+    shoal_sys::prctl::set_dumpable(false)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    tokio::task::LocalSet::new().block_on(&runtime, boot::serve(edge))
+}

@@ -22,4 +22,19 @@ impl Store {
             .execute(params![name, value])?;
         Ok(())
     }
+
+    /// Every counter whose name begins with `prefix`, with the rest of its name.
+    pub fn counters(&self, prefix: &str) -> Result<Vec<(String, i64)>, JournalError> {
+        let mut statement = self.db.prepare_cached("SELECT name, value FROM counter WHERE substr(name, 1, ?1) = ?2")?;
+        let length = i64::try_from(prefix.chars().count()).unwrap_or(i64::MAX);
+        let rows = statement.query_map(params![length, prefix], |r| Ok((r.get::<_, String>(0)?, r.get(1)?)))?;
+        let named = rows.collect::<Result<Vec<_>, _>>()?;
+        Ok(named.into_iter().map(|(name, value)| (name[prefix.len()..].to_owned(), value)).collect())
+    }
+
+    /// Forgets a counter whose numbers cannot come again.
+    pub fn delete_counter(&mut self, name: &str) -> Result<(), JournalError> {
+        self.db.prepare_cached("DELETE FROM counter WHERE name = ?1")?.execute(params![name])?;
+        Ok(())
+    }
 }

@@ -40,6 +40,13 @@ impl Store {
         found.into_iter().map(|(seq, entry)| Ok((seq, self.row(entry)?))).collect()
     }
 
+    /// Owner and name of every durable channel that has events.
+    pub fn durable_channels(&self) -> Result<Vec<(String, String)>, JournalError> {
+        let mut statement = self.db.prepare_cached("SELECT DISTINCT owner, channel FROM durable_event")?;
+        let found = statement.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
+        Ok(found.collect::<Result<_, _>>()?)
+    }
+
     /// The newest sequence number of a channel.
     pub fn newest_event(&self, owner: &str, channel: &str) -> Result<Option<i64>, JournalError> {
         Ok(self

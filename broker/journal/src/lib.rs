@@ -28,6 +28,7 @@ mod row;
 mod schema;
 mod store;
 mod undo;
+mod watch;
 mod wire;
 
 pub use cas::{Blob, INLINE_MAX, Writer as BlobWriter};
@@ -40,3 +41,4 @@ pub use query::Query;
 pub use row::{Closing, Ended, Kind, NewRow, Output, OutputData, Row};
 pub use store::{Store, Usage};
 pub use undo::UndoRecord;
+pub use watch::SavedWatch;

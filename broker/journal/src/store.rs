@@ -138,6 +138,15 @@ impl Store {
         id.map(|id| self.row(id)).transpose()
     }
 
+    /// The row whose result is `out:N` of a session.
+    pub fn row_of_out(&self, owner: &str, session: &str, out: i64) -> Result<Option<Row>, JournalError> {
+        let id: Option<i64> = self
+            .db
+            .prepare_cached("SELECT max(id) FROM entry WHERE owner = ?1 AND session = ?2 AND out = ?3")?
+            .query_row(params![owner, session, out], |r| r.get(0))?;
+        id.map(|id| self.row(id)).transpose()
+    }
+
     /// Rows that are still open, oldest first.
     pub fn open_rows(&self) -> Result<Vec<Row>, JournalError> {
         let mut ids = self.db.prepare_cached("SELECT id FROM entry WHERE ok IS NULL ORDER BY id")?;

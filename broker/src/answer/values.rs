@@ -1,0 +1,328 @@
+//! Values and blobs, and the methods the session's worker answers.
+
+use std::rc::Rc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use shoal_journal::{JournalError, Row, Store};
+use shoal_proto::broker_worker::Method as WorkerMethod;
+use shoal_wire::params::value::{BlobGet, Format, StreamClose, StreamPull, ValueGet};
+use shoal_wire::params::{Empty, exec, watch};
+use shoal_wire::{Method, Ref, RpcError, limits, params};
+
+use super::Params;
+use crate::broker::{Broker, or_refuse};
+use crate::clients::{Ask, Attachment};
+use crate::json::{quoted, wire_path};
+use crate::runs::RunAnswer;
+
+/// A value in the content store that is read whole, to be decoded.
+const MAX_VALUE: u64 = 16 * 1024 * 1024;
+
+impl Broker {
+    /// Checks params and passes them on as they are.
+    pub(super) fn answer_by_worker(&mut self, ask: Ask, caller: &Attachment, method: Method, text: Params<'_>) {
+        let checked = match method {
+            Method::SessionEnv => params::decode::<Empty>(text).map(|_| WorkerMethod::Env),
+            Method::SessionReef => params::decode::<Empty>(text).map(|_| WorkerMethod::Reef),
+            Method::Parse => params::decode::<exec::Parse>(text).map(|_| WorkerMethod::Parse),
+            Method::Complete => params::decode::<exec::Complete>(text).map(|_| WorkerMethod::Complete),
+            Method::StreamPull => params::decode::<StreamPull>(text).map(|_| WorkerMethod::StreamPull),
+            Method::StreamClose => params::decode::<StreamClose>(text).map(|_| WorkerMethod::StreamClose),
+            Method::WatchList => params::decode::<Empty>(text).map(|_| WorkerMethod::WatchList),
+            Method::WatchGet => params::decode::<watch::WatchPick>(text).map(|_| WorkerMethod::WatchGet),
+            other => Err(RpcError::internal(format!("{} is not the worker's", other.name()))),
+        };
+        let method = or_refuse!(self, ask, checked);
+        let body = text.map_or("{}", |params| params.get()).as_bytes().to_vec();
+        self.ask_worker(caller.sid, method, body, move |broker, answer| broker.reply(ask, answer));
+    }
+
+    /// `session.snapshot`: the broker's facts completed by the worker's.
+    pub(super) fn answer_snapshot(&mut self, ask: Ask, caller: &Attachment, text: Params<'_>) {
+        or_refuse!(self, ask, params::decode::<Empty>(text));
+        let Some(session) = self.sessions.at(caller.sid) else { return };
+        let idle = self.policy.of_session(session).and_then(|section| section.idle_ttl);
+        let facts = json!({
+            "session": &*session.name, "owner": &*session.owner, "state": session.state(),
+            "execs_running": session.running.len(),
+            "last_ref": (session.last_out > 0).then(|| format!("out:{}", session.last_out)),
+            "idle_ttl_ms": idle.map(|seconds| seconds.saturating_mul(1000)),
+        });
+        self.ask_worker(caller.sid, WorkerMethod::Snapshot, facts.to_string(), move |broker, answer| {
+            broker.reply(ask, answer);
+        });
+    }
+
+    /// `explain`: the worker derives, the broker judges.
+    pub(super) fn answer_explain(&mut self, ask: Ask, caller: &Attachment, text: Params<'_>) {
+        let explain = or_refuse!(self, ask, params::decode::<exec::Explain>(text));
+        if explain.src.is_none() && explain.ast.is_none() {
+            return self.reply(ask, Err(RpcError::missing("src")));
+        }
+        let body = text.map_or("{}", |params| params.get()).as_bytes().to_vec();
+        let owner = caller.owner.clone();
+        self.ask_worker(caller.sid, WorkerMethod::Explain, body, move |broker, answer| {
+            let judged = answer.and_then(|text| {
+                let mut told: Value =
+                    serde_json::from_str(&text).map_err(|error| RpcError::internal(error.to_string()))?;
+                let effects = serde_json::from_value::<Vec<shoal_leash::Effect>>(told["effects"].clone());
+                let effects = effects.map_err(|error| RpcError::internal(format!("effects: {error}")))?;
+                told["verdict"] = shoal_leash::judge(&effects, broker.policy.of(&owner)).verdict.name().into();
+                told["plan_ref"] = Value::Null;
+                Ok(told.to_string())
+            });
+            broker.reply(ask, judged);
+        });
+    }
+
+    /// `value.get`: transcript values from the worker, stored ones from the content store.
+    pub(super) fn answer_value_get(&mut self, ask: Ask, caller: &Attachment, text: Params<'_>) {
+        let wanted = or_refuse!(self, ask, params::decode::<ValueGet>(text));
+        let mut body: Value = text.and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
+        let query = with_query(&mut body, &wanted.ref_);
+        let reference = Ref::parse(query.as_deref().unwrap_or(&wanted.ref_));
+        match (reference, caller.last_out) {
+            (Some(Ref::Last), Some(n)) => self.value_of_out(ask, caller, body, n),
+            (Some(Ref::Out(n)), _) => self.value_of_out(ask, caller, body, n),
+            (Some(Ref::Val(hash)), _) => self.value_of_blob(ask, caller, &wanted, hash, body),
+            _ => self.reply(ask, Err(RpcError::unknown_ref(&wanted.ref_, "unknown", None))),
+        }
+    }
+
+    /// A transcript value: from the worker, or, when it does not have it any more, from the content store by the worker.
+    fn value_of_out(&mut self, ask: Ask, caller: &Attachment, mut body: Value, n: u64) {
+        body["ref"] = format!("out:{n}").into();
+        let sid = caller.sid;
+        let known = self.sessions.at(sid).is_some_and(|session| n <= session.last_out);
+        if !known {
+            return self.reply(ask, Err(RpcError::unknown_ref(&format!("out:{n}"), "unknown", None)));
+        }
+        let (owner, session) = (caller.owner.to_string(), caller.session.to_string());
+        self.ask_worker(sid, WorkerMethod::ValueGet, body.to_string(), move |broker, answer| match answer {
+            Err(error) if error.is(shoal_wire::Code::UnknownRef) => {
+                broker.stored_out(ask, sid, owner, session, n, body, error);
+            }
+            other => broker.reply(ask, other),
+        });
+    }
+
+    /// A value the worker dropped or lost: its stored form, selected and elided by the worker.
+    #[allow(clippy::too_many_arguments, reason = "one continuation's state")]
+    fn stored_out(
+        &mut self,
+        ask: Ask,
+        sid: crate::sessions::Sid,
+        owner: String,
+        session: String,
+        n: u64,
+        mut body: Value,
+        error: RpcError,
+    ) {
+        let out = i64::try_from(n).unwrap_or(i64::MAX);
+        self.read(
+            move |store| {
+                let row = store.row_of_out(&owner, &session, out)?;
+                Ok(row.and_then(|row| output_text(store, &row, "value")))
+            },
+            move |broker, found| match found {
+                Ok(Some(text)) => match serde_json::from_str::<Value>(&text) {
+                    Ok(value) => {
+                        body["stored"] = value;
+                        broker.ask_worker(sid, WorkerMethod::ValueGet, body.to_string(), move |broker, answer| {
+                            broker.reply(ask, answer);
+                        });
+                    }
+                    Err(_) => broker.reply(ask, Err(error)),
+                },
+                Ok(None) | Err(_) => broker.reply(ask, Err(error)),
+            },
+        );
+    }
+
+    fn value_of_blob(&mut self, ask: Ask, caller: &Attachment, wanted: &ValueGet, hash: String, mut body: Value) {
+        or_refuse!(self, ask, self.quotas.read_blob(&caller.owner, self.now.mono));
+        let (sid, format) = (caller.sid, wanted.format);
+        let reference = format!("val:blake3:{hash}");
+        let asked = reference.clone();
+        self.read_blob_for(caller, hash, 0, MAX_VALUE, move |broker, found| match found {
+            Ok((kind, _, bytes)) if kind != "value" && format == Format::Raw && body.get("path").is_none() => {
+                let answer = raw_blob(&asked, &bytes, body.get("slice"));
+                broker.reply(ask, answer);
+            }
+            Ok((kind, _, bytes)) => {
+                let stored = if kind == "value" {
+                    serde_json::from_slice(&bytes).unwrap_or(Value::Null)
+                } else {
+                    json!({"$": "bytes", "v": STANDARD.encode(&bytes)})
+                };
+                body["ref"] = asked.into();
+                body["stored"] = stored;
+                broker.ask_worker(sid, WorkerMethod::ValueGet, body.to_string(), move |broker, answer| {
+                    broker.reply(ask, answer);
+                });
+            }
+            Err(error) => broker.reply(ask, Err(error)),
+        });
+    }
+
+    /// Reads a blob that the caller may see: kind, whole length, bytes of the range.
+    fn read_blob_for(
+        &mut self,
+        caller: &Attachment,
+        hash: String,
+        offset: u64,
+        length: u64,
+        then: impl FnOnce(&mut Self, Result<(String, u64, Vec<u8>), RpcError>) + 'static,
+    ) {
+        let principal = (!caller.human).then(|| caller.principal.to_string());
+        let owner = caller.owner.to_string();
+        let reference = format!("val:blake3:{hash}");
+        self.read(
+            move |store| {
+                let digest = *blake3::Hash::from_hex(&hash).map_err(|_| JournalError::Unknown("blob"))?.as_bytes();
+                let visible = match &principal {
+                    Some(principal) => store.owns_blob(&digest, principal)? || store.owns_blob(&digest, &owner)?,
+                    None => true,
+                };
+                if !visible {
+                    return Err(JournalError::Unknown("blob"));
+                }
+                let kind = store.blob_kind(&digest)?.unwrap_or_else(|| "bytes".to_owned());
+                let blob = store.blob(&digest, offset, length)?;
+                Ok((kind, blob.len, blob.bytes))
+            },
+            move |broker, found| {
+                let answer = found.map_err(|error| match error {
+                    JournalError::Unknown(_) | JournalError::Damaged(_) => {
+                        RpcError::unknown_ref(&reference, "unknown", None)
+                    }
+                    other => RpcError::internal(other.to_string()),
+                });
+                then(broker, answer);
+            },
+        );
+    }
+
+    /// `blob.get`.
+    pub(super) fn answer_blob_get(&mut self, ask: Ask, caller: &Attachment, text: Params<'_>) {
+        let wanted = or_refuse!(self, ask, params::decode::<BlobGet>(text));
+        or_refuse!(self, ask, self.quotas.read_blob(&caller.owner, self.now.mono));
+        let whole = wanted.offset.is_none() && wanted.length.is_none();
+        let offset = wanted.offset.unwrap_or(0);
+        let page = u64::try_from(limits::BLOB_PAGE_BYTES).unwrap_or(65_536);
+        let length = wanted.length.map_or(page, |length| length.unsigned());
+        let hash = wanted.hash.as_str().to_owned();
+        let (sid, asked) = (caller.sid, hash.clone());
+        let read = if whole { MAX_VALUE } else { length };
+        self.read_blob_for(caller, hash, offset, read, move |broker, found| match found {
+            Ok((kind, len, bytes)) if whole && kind == "value" => {
+                let stored: Value = serde_json::from_slice(&bytes).unwrap_or(Value::Null);
+                let body = json!({"ref": format!("val:blake3:{asked}"), "stored": stored});
+                broker.ask_worker(sid, WorkerMethod::ValueGet, body.to_string(), move |broker, answer| {
+                    let answer = answer.and_then(|text| {
+                        let told: Value = serde_json::from_str(&text).map_err(|e| RpcError::internal(e.to_string()))?;
+                        Ok(json!({"hash": asked, "kind": kind, "len": len, "value": told["value"], "page": null})
+                            .to_string())
+                    });
+                    broker.reply(ask, answer);
+                });
+            }
+            Ok((kind, len, mut bytes)) => {
+                bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+                let next = offset.saturating_add(bytes.len() as u64);
+                let body = json!({
+                    "hash": asked, "kind": kind, "len": len,
+                    "value": {"$": "bytes", "len": bytes.len(), "v": STANDARD.encode(&bytes)},
+                    "page": {"offset": offset, "length": bytes.len(), "total": len,
+                             "next_offset": (next < len).then_some(next)},
+                });
+                broker.reply(ask, Ok(body.to_string()));
+            }
+            Err(error) => broker.reply(ask, Err(error)),
+        });
+    }
+}
+
+/// Moves `path` and `slice` of a reference that is a URI with a query into the params; the reference without it.
+fn with_query(body: &mut Value, reference: &str) -> Option<String> {
+    let (bare, _) = reference.split_once('?').filter(|_| reference.starts_with("shoal://"))?;
+    let uri = shoal_wire::Uri::parse(reference).ok()?;
+    if let Some(path) = uri.value("path").filter(|_| body.get("path").is_none()) {
+        body["path"] = path.into();
+    }
+    if let Some((start, end)) = uri.value("slice").and_then(|slice| slice.split_once(".."))
+        && let (Ok(start), Ok(end)) = (start.parse::<u64>(), end.parse::<u64>())
+        && body.get("slice").is_none()
+    {
+        body["slice"] = json!([start, end]);
+    }
+    Some(bare.to_owned())
+}
+
+/// Raw bytes of a stored output.
+fn raw_blob(reference: &str, bytes: &[u8], slice: Option<&Value>) -> Result<String, RpcError> {
+    let bound = |at: usize| slice.and_then(|s| s.get(at)).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let end = bound(1).unwrap_or(bytes.len()).min(bytes.len());
+    let part = bytes.get(bound(0).unwrap_or(0).min(end)..end).unwrap_or_default();
+    if part.len() as u64 > limits::RAW_BYTES {
+        let message = format!("raw content exceeds {} bytes; add a slice", limits::RAW_BYTES);
+        let error = RpcError::bad_path(reference, None, "too_large", message);
+        return Err(error.and("total", part.len() as u64).and("unit", "bytes"));
+    }
+    let uri = Ref::parse(reference).and_then(|reference| reference.uri()).unwrap_or_default();
+    Ok(json!({"ref": reference, "uri": uri, "raw_base64": STANDARD.encode(part)}).to_string())
+}
+
+/// Text of a stored output of a row.
+pub(crate) fn output_text(store: &Store, row: &Row, kind: &str) -> Option<String> {
+    let output = row.outputs.iter().find(|output| output.kind == kind)?;
+    let digest = *blake3::Hash::from_hex(&output.hash).ok()?.as_bytes();
+    let blob = store.blob(&digest, 0, MAX_VALUE).ok()?;
+    String::from_utf8(blob.bytes).ok()
+}
+
+/// The answer of a keyed run of an earlier kernel, from its row.
+pub(crate) fn rebuilt(row: &Row, value: Option<&str>, render: Option<&str>) -> RunAnswer {
+    if row.ended.as_deref() == Some("interrupted") || row.ok.is_none() {
+        return Err(RpcError::worker_lost(&row.session, Some(row.id), false, "the kernel was restarted"));
+    }
+    let stored = row.outputs.iter().find(|output| output.kind == "value");
+    let cwd = wire_path(&row.cwd);
+    let elapsed = row.dur_ns.unwrap_or(0) / 1_000_000;
+    match (stored, value) {
+        (Some(output), Some(value)) => {
+            let hash = &output.hash;
+            let value = match value.len() <= 8192 {
+                true => value.to_owned(),
+                false => format!(
+                    r#"{{"$":"ref","uri":"shoal://val/blake3:{hash}","of":"str","n":{},"preview":{{"$":"null"}},"render_head":""}}"#,
+                    value.len()
+                ),
+            };
+            let text = format!(
+                concat!(
+                    r#"{{"ref":"val:blake3:{hash}","uri":"shoal://val/blake3:{hash}","value":{value},"#,
+                    r#""render":{render},"elapsed_ms":{elapsed},"cwd":{cwd}"#
+                ),
+                hash = hash,
+                value = value,
+                render = quoted(render.unwrap_or_default()),
+                elapsed = elapsed,
+                cwd = cwd,
+            );
+            Ok(Rc::from(text))
+        }
+        _ => {
+            let code = row.ended.as_deref().map_or("error", |ended| match ended {
+                "deadline" => "deadline_exceeded",
+                other => other,
+            });
+            let data = json!({"code": code, "span": null, "hint": null, "status": row.status, "stderr": null,
+                "ref": null, "uri": null, "elapsed_ms": elapsed,
+                "cwd": serde_json::from_str::<Value>(&cwd).unwrap_or_default()});
+            Err(RpcError::new(shoal_wire::Code::Raised, "the run failed before the kernel was restarted").with(data))
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The edge to a session's launcher: cancel, suspend and terminals, which work with a dead or hung worker.
+
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use shoal_proto::broker_launcher::{Cancel, PtyFailed, PtyStarted, RunOrder, ToBroker, ToLauncher};
+use shoal_proto::hello::SessionRole;
+use shoal_proto::launcher_worker::{Receipt, Rung};
+use shoal_proto::supervisor_broker::RoleExit;
+use shoal_wire::RpcError;
+
+use crate::broker::{Broker, Pending};
+use crate::edge::{Arrived, hello};
+use crate::sessions::{Sid, Stage};
+use crate::tasks::ReceiptRecord;
+use crate::wake::Wake;
+
+/// A launcher answers within this, ladders included (three rungs of two seconds).
+const ANSWERS_WITHIN: Duration = Duration::from_secs(9);
+
+/// What a launcher did.
+#[derive(Debug)]
+pub(crate) enum LauncherDone {
+    /// A ladder or a terminal's end.
+    Receipt(ReceiptRecord),
+    /// A suspend or resume.
+    Done,
+    /// A terminal's program runs.
+    Started(PtyStarted),
+    /// It did not start.
+    Failed(PtyFailed),
+}
+
+impl Broker {
+    /// Takes a fresh launcher end.
+    pub(crate) fn connect_launcher(&mut self, sid: Sid, fd: OwnedFd) {
+        let Some(peer) = self.open_end(fd, move |epoch, arrived| Wake::Launcher(sid, epoch, arrived)) else { return };
+        peer.send(ToLauncher::Hello(hello(0)));
+        if let Some(session) = self.sessions.at_mut(sid) {
+            session.launcher = Some(peer);
+        }
+    }
+
+    /// Asks a launcher; `then` gets what it did.
+    pub(crate) fn ask_launcher(
+        &mut self,
+        sid: Sid,
+        make: impl FnOnce(u64) -> ToLauncher,
+        then: impl FnOnce(&mut Self, Result<LauncherDone, RpcError>) + 'static,
+    ) {
+        let call = self.fresh();
+        self.ask_launcher_as(sid, call, make(call), then);
+    }
+
+    /// The same under a number of the caller's.
+    pub(crate) fn ask_launcher_as(
+        &mut self,
+        sid: Sid,
+        call: u64,
+        message: ToLauncher,
+        then: impl FnOnce(&mut Self, Result<LauncherDone, RpcError>) + 'static,
+    ) {
+        let Some(peer) = self.sessions.at(sid).and_then(|session| session.launcher.as_ref()) else {
+            return then(self, Err(RpcError::internal("the session's launcher is away")));
+        };
+        peer.send(message);
+        self.launcher_calls.insert(call, Pending { sid, then: Box::new(then) });
+        self.after(ANSWERS_WITHIN, move |broker| {
+            if let Some(pending) = broker.launcher_calls.remove(&call) {
+                (pending.then)(broker, Err(RpcError::internal("the session's launcher does not answer")));
+            }
+        });
+    }
+
+    /// Runs the ladder on an execution.
+    pub(crate) fn climb(
+        &mut self,
+        sid: Sid,
+        run: u64,
+        rung: Rung,
+        then: impl FnOnce(&mut Self, Result<LauncherDone, RpcError>) + 'static,
+    ) {
+        self.ask_launcher(sid, |call| ToLauncher::Cancel(Cancel { call, run, rung }), then);
+    }
+
+    /// Stops or continues the commands of an execution.
+    pub(crate) fn pause(
+        &mut self,
+        sid: Sid,
+        run: u64,
+        stop: bool,
+        then: impl FnOnce(&mut Self, Result<LauncherDone, RpcError>) + 'static,
+    ) {
+        let make = |call| {
+            let order = RunOrder { call, run };
+            if stop { ToLauncher::Suspend(order) } else { ToLauncher::Resume(order) }
+        };
+        self.ask_launcher(sid, make, then);
+    }
+
+    /// Something came from a launcher.
+    pub(crate) fn on_launcher(&mut self, sid: Sid, epoch: u64, arrived: Arrived<ToBroker>) {
+        let current = self.sessions.at(sid).and_then(|s| s.launcher.as_ref()).is_some_and(|peer| peer.epoch == epoch);
+        if !current {
+            return;
+        }
+        match arrived {
+            Arrived::Message(message, _) => self.on_launcher_message(sid, message),
+            Arrived::Gone(error) => {
+                if let shoal_chan::ChanError::Violation(violation) = &error {
+                    self.violated(sid, &violation.to_string());
+                }
+                // Its exit is reported by the supervisor, which reaps it.
+            }
+        }
+    }
+
+    fn on_launcher_message(&mut self, sid: Sid, message: ToBroker) {
+        match message {
+            ToBroker::Hello(_) => {}
+            ToBroker::PtyStarted(started) => self.launcher_done(sid, started.id, LauncherDone::Started(started)),
+            ToBroker::PtyFailed(failed) => self.launcher_done(sid, failed.id, LauncherDone::Failed(failed)),
+            ToBroker::PtyExited(exited) => self.on_pty_exited(sid, exited.id, exited.status),
+            ToBroker::Receipt(receipt) => {
+                self.launcher_done(sid, receipt.call, LauncherDone::Receipt(receipt_record(&receipt)));
+            }
+            ToBroker::Done(done) => self.launcher_done(sid, done.call, LauncherDone::Done),
+            ToBroker::Listing(listing) => self.launcher_done(sid, listing.call, LauncherDone::Done),
+        }
+    }
+
+    fn launcher_done(&mut self, sid: Sid, call: u64, done: LauncherDone) {
+        match self.launcher_calls.remove(&call) {
+            Some(pending) if pending.sid == sid => (pending.then)(self, Ok(done)),
+            Some(pending) => {
+                self.launcher_calls.insert(call, pending);
+                self.violated(sid, "an answer to somebody else's call");
+            }
+            // It was given up meanwhile.
+            None => {}
+        }
+    }
+
+    /// A role ended, as the supervisor saw it.
+    pub(crate) fn on_role_exit(&mut self, exit: &RoleExit) {
+        let Some(sid) = self.sessions.of_id(exit.session) else { return };
+        if self.sessions.at(sid).is_some_and(|session| session.stage == Stage::Ending) {
+            return;
+        }
+        let how = match (exit.status.signal, exit.status.code) {
+            (Some(signal), _) => format!("signal {}", signal_name(signal)),
+            (None, code) => format!("exit status {}", code.unwrap_or(0)),
+        };
+        match exit.role {
+            SessionRole::Worker => self.lose_worker(sid, &how),
+            SessionRole::Ptyd => {
+                if let Some(session) = self.sessions.at_mut(sid) {
+                    session.ptyd = None;
+                }
+                self.kernel_event("restarted", Some("ptyd"), Some(&how));
+            }
+            SessionRole::Launcher => self.lose_launcher(sid, &how),
+        }
+    }
+
+    /// A launcher took the whole session with it: it starts anew, as after a lost worker.
+    fn lose_launcher(&mut self, sid: Sid, how: &str) {
+        self.lose_worker(sid, how);
+        self.fail_launcher_calls(sid);
+        self.lose_ptys(sid);
+        let Some(session) = self.sessions.at_mut(sid) else { return };
+        session.launcher = None;
+        session.ptyd = None;
+        session.frozen = false;
+        if let Some(id) = session.id.take() {
+            self.ancestors.remove(&id);
+        }
+        if self.sessions.at(sid).is_some_and(|session| session.stage == Stage::Restarting) {
+            self.order_session(sid);
+        }
+    }
+
+    /// Answers every call to a launcher that will not answer.
+    pub(crate) fn fail_launcher_calls(&mut self, sid: Sid) {
+        let calls: Vec<u64> = self.launcher_calls.iter().filter(|(_, c)| c.sid == sid).map(|(n, _)| *n).collect();
+        for call in calls {
+            if let Some(pending) = self.launcher_calls.remove(&call) {
+                (pending.then)(self, Err(RpcError::internal("the session's launcher is gone")));
+            }
+        }
+    }
+}
+
+fn receipt_record(receipt: &Receipt) -> ReceiptRecord {
+    let escalated = receipt.escalated.map(|rung| match rung {
+        Rung::Int => "int",
+        Rung::Term => "term",
+        Rung::Kill | Rung::Sweep => "kill",
+    });
+    ReceiptRecord {
+        ended: receipt.ended.as_slice().to_vec(),
+        survived: receipt.survived.as_slice().to_vec(),
+        escalated,
+    }
+}
+
+/// Name of a signal, for people and wire.
+pub(crate) fn signal_name(signal: u8) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        other => return format!("SIG{other}"),
+    };
+    name.to_owned()
+}

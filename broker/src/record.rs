@@ -1,0 +1,264 @@
+//! What the broker writes into the journal: rows, closings, durable events, and what it does while it cannot.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shoal_journal::{Closing, Health, JournalError, Kind, NewRow, Row};
+use shoal_wire::{Code, RpcError};
+
+use crate::broker::Broker;
+use crate::bus::Event;
+use crate::clients::Ask;
+use crate::json::{tagged_bool, tagged_int, tagged_record, tagged_str};
+use crate::sessions::Sid;
+
+/// How often an unwritten closing is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Closings that could not be written, in order, and whether somebody was told.
+#[derive(Debug, Default)]
+pub(crate) struct Unwritten {
+    waiting: Vec<(i64, Closed)>,
+    told: bool,
+}
+
+/// Everything that is written when a row closes.
+#[derive(Clone, Debug)]
+pub(crate) struct Closed {
+    /// Owner of the session, for events and counters.
+    pub(crate) owner: String,
+    /// Session name.
+    pub(crate) session: String,
+    /// How the row ends.
+    pub(crate) closing: Closing,
+    /// Rows of its statements.
+    pub(crate) statements: Vec<(NewRow, Closing)>,
+    /// It is announced on the transcript channel.
+    pub(crate) transcript: bool,
+}
+
+/// Numbers of the durable events of a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Announced {
+    journal: Option<u64>,
+    transcript: Option<u64>,
+}
+
+/// Name of the counter of a session's results.
+pub(crate) fn out_counter(owner: &str, session: &str) -> String {
+    format!("out/{owner}\0{session}")
+}
+
+/// Name of the counter of a channel's reserved numbers.
+pub(crate) fn mark_counter(owner: &str, channel: &str) -> String {
+    format!("event/{owner}\0{channel}")
+}
+
+/// First word of a source.
+pub(crate) fn head(src: &str) -> &str {
+    src.split_whitespace().next().unwrap_or_default()
+}
+
+/// Payload of the `journal` channel for a row.
+pub(crate) fn journal_payload(row: &Row) -> String {
+    tagged_record(&[
+        ("entry_id", tagged_int(row.id)),
+        ("kind", tagged_str(&row.kind)),
+        ("session", tagged_str(&row.session)),
+        ("head", tagged_str(head(&row.src))),
+        ("ok", tagged_bool(row.ok.unwrap_or(false))),
+        ("principal", tagged_str(&row.principal)),
+    ])
+}
+
+/// Payload of the `session.transcript` channel for a row.
+pub(crate) fn transcript_payload(row: &Row) -> String {
+    let n = row.out.unwrap_or(0);
+    let summary = row.summary.clone().unwrap_or_else(|| json!({}));
+    tagged_record(&[
+        ("session", tagged_str(&row.session)),
+        ("n", tagged_int(n)),
+        ("ref", tagged_str(&format!("out:{n}"))),
+        ("summary", crate::json::tagged(&summary)),
+    ])
+}
+
+/// The durable event of a row: its payload is derived, its time is that of the row's end.
+pub(crate) fn durable_event(channel: &str, seq: i64, row: &Row) -> Event {
+    let payload = if channel == "journal" { journal_payload(row) } else { transcript_payload(row) };
+    let ts = row.ts.saturating_add(row.dur_ns.unwrap_or(0));
+    Event { seq: u64::try_from(seq).unwrap_or(0), ts, payload: payload.into() }
+}
+
+impl Broker {
+    /// Refuses new work while it could not be recorded.
+    pub(crate) fn check_journal(&self) -> Result<(), RpcError> {
+        if !self.unwritten.waiting.is_empty() {
+            return Err(RpcError::journal_unavailable("results of earlier work are not written yet"));
+        }
+        match self.journal.health() {
+            Health::Writable => Ok(()),
+            Health::Unavailable(detail) => Err(RpcError::journal_unavailable(detail)),
+        }
+    }
+
+    /// A row of a kind that carries who, where and detail.
+    pub(crate) fn plain_row(&self, kind: Kind, sid: Option<Sid>, principal: &str, detail: Value) -> NewRow {
+        let session = sid.and_then(|sid| self.sessions.at(sid));
+        let (name, owner) = session.map_or(("", principal), |s| (&*s.name, &*s.owner));
+        let mut row = NewRow::plain(kind, name, owner, principal, self.now.ns, Some(detail));
+        if let Some(session) = session {
+            row.cwd = session.cwd.clone();
+            row.env_hash = Some(session.env_hash);
+        }
+        row
+    }
+
+    /// Writes a row that is closed at once; `then` gets its id after the commit.
+    pub(crate) fn write_plain(
+        &mut self,
+        row: NewRow,
+        then: impl FnOnce(&mut Self, Result<i64, JournalError>) + 'static,
+    ) {
+        let announced = matches!(row.kind, Kind::Approval | Kind::Denial);
+        let synced = row.kind.is_synced();
+        let owner: Rc<str> = row.owner.as_str().into();
+        let job_owner = row.owner.clone();
+        let job = move |store: &mut shoal_journal::Store| {
+            let id = store.write_row(&row)?;
+            let seq = if announced { Some(store.append_event(&job_owner, "journal", id)?) } else { None };
+            Ok((id, seq.map(|seq| store.row(id).map(|row| (seq, row))).transpose()?))
+        };
+        let go_on = move |broker: &mut Self, written: Result<(i64, Option<(i64, Row)>), JournalError>| {
+            let result = written.map(|(id, event)| {
+                if let Some((seq, row)) = event {
+                    broker.announce(&owner, "journal", &durable_event("journal", seq, &row));
+                }
+                id
+            });
+            then(broker, result);
+        };
+        if synced { self.write_synced(job, go_on) } else { self.write(job, go_on) }
+    }
+
+    /// Writes a row nobody waits for.
+    pub(crate) fn note(&mut self, row: NewRow) {
+        let kind = row.kind.name();
+        self.write_plain(row, move |_, written| {
+            if let Err(error) = written {
+                crate::log::line(format_args!("{kind} row not written: {error}"));
+            }
+        });
+    }
+
+    /// Answers a refusal after its `denial` row.
+    pub(crate) fn reply_denial(&mut self, ask: Ask, error: RpcError, src: &str, effects: Value) {
+        let who = self.attachment(ask.conn).map(|a| (a.principal.clone(), a.sid, a.session.clone(), a.owner.clone()));
+        let uid: Rc<str> = format!("uid:{}", self.start.uid).into();
+        let reason = error.reason().unwrap_or(if error.is(Code::ApprovalRequired) { "approval_required" } else { "" });
+        let need = error.data.as_ref().and_then(|data| data.get("need")).cloned();
+        let mut detail = json!({"method": ask.method, "code": error.code, "reason": reason});
+        if let Some(need) = need {
+            detail["need"] = need;
+        }
+        let mut row = match &who {
+            Some((principal, sid, ..)) => self.plain_row(Kind::Denial, Some(*sid), principal, detail),
+            None => self.plain_row(Kind::Denial, None, &uid, detail),
+        };
+        if let Some((_, _, session, owner)) = who {
+            // The session may have ended; the row still names it.
+            row.session = session.to_string();
+            row.owner = owner.to_string();
+        }
+        row.src = src.to_owned();
+        row.effects = effects;
+        self.write_plain(row, move |broker, written| {
+            if let Err(error) = written {
+                crate::log::line(format_args!("denial row not written: {error}"));
+            }
+            broker.send_answer(ask, &Err(error));
+        });
+    }
+
+    /// Closes a row; `then` is told whether it could be written.
+    pub(crate) fn close(&mut self, entry: i64, closed: Closed, then: impl FnOnce(&mut Self, bool) + 'static) {
+        let keep = closed.clone();
+        self.write(close_job(entry, closed), move |broker, written| match written {
+            Ok((announced, row)) => {
+                broker.announce_row(&announced, &row);
+                then(broker, true);
+            }
+            Err(error) => {
+                crate::log::line(format_args!("row {entry} not closed: {error}"));
+                broker.unwritten.waiting.push((entry, keep));
+                broker.tell_journal(Some(error.to_string()));
+                broker.after(RETRY, Self::retry_unwritten);
+                then(broker, false);
+            }
+        });
+    }
+
+    fn retry_unwritten(&mut self) {
+        let Some((entry, closed)) = self.unwritten.waiting.first().cloned() else { return };
+        self.write(close_job(entry, closed), move |broker, written| match written {
+            Ok((announced, row)) => {
+                broker.unwritten.waiting.retain(|(waiting, _)| *waiting != entry);
+                broker.announce_row(&announced, &row);
+                match broker.unwritten.waiting.is_empty() {
+                    true => broker.tell_journal(None),
+                    false => broker.retry_unwritten(),
+                }
+            }
+            Err(_) => {
+                broker.after(RETRY, Self::retry_unwritten);
+            }
+        });
+    }
+
+    /// Tells the human once that the journal is away, and once that it is back.
+    pub(crate) fn tell_journal(&mut self, unavailable: Option<String>) {
+        if self.unwritten.told != unavailable.is_some() {
+            self.unwritten.told = unavailable.is_some();
+            let action = if unavailable.is_some() { "journal_unavailable" } else { "journal_recovered" };
+            self.kernel_event(action, None, unavailable.as_deref());
+        }
+    }
+
+    fn announce_row(&mut self, announced: &Announced, row: &Row) {
+        let owner: Rc<str> = row.owner.as_str().into();
+        let events = [("journal", announced.journal), ("session.transcript", announced.transcript)];
+        for (channel, seq) in events {
+            if let Some(seq) = seq {
+                let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+                self.announce(&owner, channel, &durable_event(channel, seq, row));
+            }
+        }
+    }
+}
+
+/// The job that closes a row: statements, outputs, durable events and the session's number in one transaction.
+fn close_job(
+    entry: i64,
+    closed: Closed,
+) -> impl FnMut(&mut shoal_journal::Store) -> Result<(Announced, Row), JournalError> + Send + 'static {
+    move |store| {
+        for (row, closing) in &closed.statements {
+            let mut row = row.clone();
+            row.parent = Some(entry);
+            let id = store.open_row(&row)?;
+            store.close_row(id, closing)?;
+        }
+        store.close_row(entry, &closed.closing)?;
+        if let Some(out) = closed.closing.out {
+            store.raise_counter(&out_counter(&closed.owner, &closed.session), out)?;
+        }
+        let number = |seq: i64| u64::try_from(seq).unwrap_or(0);
+        let mut announced =
+            Announced { journal: Some(number(store.append_event(&closed.owner, "journal", entry)?)), transcript: None };
+        if closed.transcript {
+            announced.transcript = Some(number(store.append_event(&closed.owner, "session.transcript", entry)?));
+        }
+        Ok((announced, store.row(entry)?))
+    }
+}

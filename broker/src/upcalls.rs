@@ -1,0 +1,280 @@
+//! What a worker may ask for while it runs something: answered for its own session's owner only.
+
+use std::os::fd::OwnedFd;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shoal_journal::{Closing, JournalError, Kind, UndoRecord};
+use shoal_leash::Effect;
+use shoal_proto::broker_worker::{MAX_UP_CALLS, ToWorker, UpCall, UpMethod};
+use shoal_wire::{RpcError, params};
+
+use crate::broker::Broker;
+use crate::runs::Stage;
+use crate::sessions::Sid;
+use crate::worker_edge::told;
+
+/// Bytes of one stored or fetched blob.
+const MAX_BLOB: usize = 64 * 1024 * 1024;
+/// Statement rows of one execution; more are counted by the execution's own row alone.
+const MAX_STATEMENTS: usize = 10_000;
+
+#[derive(Deserialize)]
+struct StatementEnd {
+    src: String,
+    #[serde(default)]
+    ok: bool,
+    status: Option<i64>,
+    #[serde(default)]
+    dur_ns: i64,
+    #[serde(default)]
+    effects: Vec<Effect>,
+}
+
+#[derive(Deserialize)]
+struct Emit {
+    channel: String,
+    payload: Box<serde_json::value::RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Undo {
+    action: String,
+    #[serde(default)]
+    op: String,
+    #[serde(default)]
+    inverse: Value,
+    entry: Option<i64>,
+}
+
+#[derive(Deserialize)]
+struct BlobGet {
+    hash: String,
+}
+
+#[derive(Deserialize)]
+struct Judge {
+    effects: Vec<Effect>,
+}
+
+fn read<'a, T: Deserialize<'a>>(call: &'a UpCall) -> Result<T, RpcError> {
+    serde_json::from_slice(call.params.as_slice())
+        .map_err(|e| RpcError::invalid("params", shoal_wire::error::Reason::Type, e.to_string()))
+}
+
+impl Broker {
+    /// Checks that the call belongs to something that runs, and answers it.
+    pub(crate) fn answer_up_call(&mut self, sid: Sid, call: UpCall, fds: Vec<OwnedFd>) -> Result<(), &'static str> {
+        let n = call.run;
+        let open = self.runs.of(sid, n).map(|run| (run.stage, run.up_calls));
+        match open {
+            Some((Stage::Running { .. }, calls)) if calls < MAX_UP_CALLS => {}
+            Some((Stage::Running { .. }, _)) => return Err("too many up-calls"),
+            // The run was aborted meanwhile; nobody waits for the answer.
+            Some(_) => return Ok(()),
+            None if n == 0 && matches!(call.method, UpMethod::Emit | UpMethod::Resource) => {}
+            None if n == 0 => return Err("an up-call outside a run"),
+            None => {
+                let error = RpcError::internal("the run is over");
+                self.tell_worker(sid, ToWorker::Told(told(call.call, Err(error))));
+                return Ok(());
+            }
+        }
+        if let Some(run) = self.runs.at_mut(n) {
+            run.up_calls += 1;
+        }
+        self.answer_up(sid, call, fds);
+        Ok(())
+    }
+
+    fn answer_up(&mut self, sid: Sid, call: UpCall, fds: Vec<OwnedFd>) {
+        match call.method {
+            UpMethod::StatementBegin => self.told(sid, &call, Ok("{}".to_owned())),
+            UpMethod::StatementEnd => {
+                let done = self.note_statement(&call);
+                self.told(sid, &call, done.map(|()| "{}".to_owned()));
+            }
+            UpMethod::Journal => self.up_journal(sid, call),
+            UpMethod::Undo => self.up_undo(sid, call),
+            UpMethod::BlobPut => self.up_blob_put(sid, call, fds),
+            UpMethod::BlobGet => self.up_blob_get(sid, call),
+            UpMethod::Emit => {
+                let answer = self.up_emit(sid, &call);
+                self.told(sid, &call, answer);
+            }
+            UpMethod::Judge => {
+                let answer = self.up_judge(sid, &call);
+                self.told(sid, &call, answer);
+            }
+            UpMethod::Resource | UpMethod::Plan => self.up_resource(sid, call),
+        }
+    }
+
+    fn told(&mut self, sid: Sid, call: &UpCall, result: Result<String, RpcError>) {
+        self.told_with(sid, call, result, Vec::new());
+    }
+
+    fn told_with(&mut self, sid: Sid, call: &UpCall, result: Result<String, RpcError>, fds: Vec<OwnedFd>) {
+        if let Some(run) = self.runs.of(sid, call.run) {
+            run.up_calls = run.up_calls.saturating_sub(1);
+        }
+        if let Some(peer) = self.sessions.at(sid).and_then(|session| session.worker.as_ref()) {
+            peer.send_with(ToWorker::Told(told(call.call, result)), fds);
+        }
+    }
+
+    /// The row of a statement is written in the transaction that closes its execution.
+    fn note_statement(&mut self, call: &UpCall) -> Result<(), RpcError> {
+        let end: StatementEnd = read(call)?;
+        let Some(run) = self.runs.at(call.run) else { return Ok(()) };
+        let mut row = self.plain_row(Kind::Statement, Some(run.sid), &run.principal, Value::Null);
+        row.detail = None;
+        row.src = end.src;
+        row.effects = serde_json::to_value(&end.effects).unwrap_or_default();
+        row.ts = self.now.ns.saturating_sub(end.dur_ns.max(0));
+        let closing = Closing { dur_ns: end.dur_ns, status: end.status, ok: end.ok, ..Closing::default() };
+        if let Some(run) = self.runs.at_mut(call.run).filter(|run| run.statements.len() < MAX_STATEMENTS) {
+            run.statements.push((row, closing));
+        }
+        Ok(())
+    }
+
+    fn owner_of(&self, sid: Sid) -> Option<std::rc::Rc<str>> {
+        self.sessions.at(sid).map(|session| session.owner.clone())
+    }
+
+    fn up_journal(&mut self, sid: Sid, call: UpCall) {
+        let raw: Result<&serde_json::value::RawValue, _> = serde_json::from_slice(call.params.as_slice());
+        let wanted = match raw.map_err(|e| RpcError::internal(e.to_string())).and_then(|raw| params::decode(Some(raw)))
+        {
+            Ok(wanted) => wanted,
+            Err(error) => return self.told(sid, &call, Err(error)),
+        };
+        let Some(owner) = self.owner_of(sid) else { return };
+        let sees_all = self.policy.of(&owner).is_some_and(|section| section.journal_read);
+        self.query_journal(wanted, (!sees_all).then(|| owner.to_string()), move |broker, answer| {
+            broker.told(sid, &call, answer);
+        });
+    }
+
+    fn up_undo(&mut self, sid: Sid, call: UpCall) {
+        let undo: Undo = match read(&call) {
+            Ok(undo) => undo,
+            Err(error) => return self.told(sid, &call, Err(error)),
+        };
+        let own = self.runs.at(call.run).and_then(|run| run.entry);
+        let Some(owner) = self.owner_of(sid) else { return };
+        match (undo.action.as_str(), own) {
+            ("record", Some(entry)) => {
+                let record = UndoRecord { op: undo.op, inverse: undo.inverse };
+                self.write(
+                    move |store| store.add_undo(entry, &record),
+                    move |broker, written| {
+                        broker.told(sid, &call, written.map(|()| "{}".to_owned()).map_err(unavailable))
+                    },
+                );
+            }
+            ("list", _) => {
+                let Some(entry) = undo.entry.or(own) else { return };
+                let owner = owner.to_string();
+                self.read(
+                    move |store| {
+                        let row = store.row(entry)?;
+                        if row.owner != owner {
+                            return Err(JournalError::Unknown("row"));
+                        }
+                        store.undo_records(entry)
+                    },
+                    move |broker, found| {
+                        let steps = |records: Vec<UndoRecord>| {
+                            let steps: Vec<Value> = records
+                                .into_iter()
+                                .map(|r| json!({"entry": entry, "op": r.op, "inverse": r.inverse}))
+                                .collect();
+                            json!({"steps": steps}).to_string()
+                        };
+                        broker.told(sid, &call, found.map(steps).map_err(unavailable));
+                    },
+                );
+            }
+            _ => self.told(sid, &call, Err(RpcError::out_of_range("action", "record or list"))),
+        }
+    }
+
+    fn up_blob_put(&mut self, sid: Sid, call: UpCall, fds: Vec<OwnedFd>) {
+        let Some(fd) = fds.into_iter().next() else {
+            return self.told(sid, &call, Err(RpcError::missing("the bytes")));
+        };
+        self.write(
+            move |store| {
+                let bytes = shoal_sys::memfd::read_sealed(&fd, MAX_BLOB)?;
+                Ok((store.put_blob(&bytes)?, bytes.len()))
+            },
+            move |broker, written| {
+                let body = |(hash, len): ([u8; 32], usize)| {
+                    json!({"hash": blake3::Hash::from(hash).to_hex().as_str(), "len": len}).to_string()
+                };
+                broker.told(sid, &call, written.map(body).map_err(unavailable));
+            },
+        );
+    }
+
+    fn up_blob_get(&mut self, sid: Sid, call: UpCall) {
+        let wanted: Result<BlobGet, RpcError> = read(&call);
+        let (wanted, Some(owner)) = (wanted, self.owner_of(sid)) else { return };
+        let wanted = match wanted {
+            Ok(wanted) => wanted,
+            Err(error) => return self.told(sid, &call, Err(error)),
+        };
+        if let Err(error) = self.quotas.read_blob(&owner, self.now.mono) {
+            return self.told(sid, &call, Err(error));
+        }
+        let owner = owner.to_string();
+        self.read(
+            move |store| {
+                let hash = *blake3::Hash::from_hex(&wanted.hash).map_err(|_| JournalError::Unknown("blob"))?.as_bytes();
+                if !store.owns_blob(&hash, &owner)? {
+                    return Err(JournalError::Unknown("blob"));
+                }
+                let kind = store.blob_kind(&hash)?.unwrap_or_default();
+                let blob = store.blob(&hash, 0, MAX_BLOB as u64)?;
+                Ok((kind, shoal_sys::memfd::sealed("blob", &blob.bytes)?, blob.len))
+            },
+            move |broker, found| match found {
+                Ok((kind, fd, len)) => {
+                    let body = json!({"kind": kind, "len": len}).to_string();
+                    broker.told_with(sid, &call, Ok(body), vec![fd]);
+                }
+                Err(error) => broker.told(sid, &call, Err(unavailable(error))),
+            },
+        );
+    }
+
+    fn up_emit(&mut self, sid: Sid, call: &UpCall) -> Result<String, RpcError> {
+        let emit: Emit = read(call)?;
+        let payload = crate::json::relayable(emit.payload.get().as_bytes().to_vec()).map_err(RpcError::internal)?;
+        let session = self.sessions.at(sid).ok_or_else(|| RpcError::internal("the session is gone"))?;
+        let owner = session.owner.clone();
+        let of_watch = emit.channel.strip_prefix("watch.");
+        let own_watch = of_watch.is_some_and(|name| session.watches.iter().any(|watch| watch.name == name));
+        let (seq, ts) = match own_watch {
+            true if payload.len() <= shoal_wire::limits::PUBLISH_BYTES => self.publish(&owner, &emit.channel, &payload),
+            _ => self.publish_user(&owner, &emit.channel, &payload)?,
+        };
+        Ok(json!({"channel": emit.channel, "seq": seq, "ts": ts}).to_string())
+    }
+
+    fn up_judge(&self, sid: Sid, call: &UpCall) -> Result<String, RpcError> {
+        let wanted: Judge = read(call)?;
+        let session = self.sessions.at(sid).ok_or_else(|| RpcError::internal("the session is gone"))?;
+        let judged = shoal_leash::judge(&wanted.effects, self.policy.of_session(session));
+        Ok(json!({"verdict": judged.verdict.name(), "hint": judged.hint()}).to_string())
+    }
+}
+
+fn unavailable(error: JournalError) -> RpcError {
+    match error {
+        JournalError::Unknown(what) => RpcError::unknown_ref(what, "unknown", None),
+        other => RpcError::journal_unavailable(other.to_string()),
+    }
+}
