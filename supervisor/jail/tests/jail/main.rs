@@ -5,12 +5,13 @@ mod attacks;
 mod inside;
 mod rig;
 mod roles;
+mod work;
 
 /// Test name and body.
 type Test = (&'static str, fn());
 
 fn main() {
-    let tests: Vec<Test> = [inside::TESTS, roles::TESTS, attacks::TESTS].concat();
+    let tests: Vec<Test> = [inside::TESTS, roles::TESTS, attacks::TESTS, work::TESTS].concat();
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.iter().any(|arg| arg == "--list") {
         if !args.iter().any(|arg| arg == "--ignored") {
