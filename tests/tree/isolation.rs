@@ -23,7 +23,7 @@ fn a_killed_worker_ends_its_own_calls_alone() {
     b.value("let kept = 5\nkept");
     let long = b.send("exec", json!({"src": "sh { read x < /dev/zero & sleep 0.4; echo fine }", "position": "value"}));
     let running = a.send("exec", json!({"src": "^sleep 631.3", "position": "value"}));
-    until("the command runs", || kernel.pids_of("sleep").len() >= 1);
+    until("the command runs", || !kernel.pids_of("sleep").is_empty());
     let mut human = kernel.attach("c");
     let pid = worker_of(&mut human, "a");
     processes::signal(pid, Signal::SIGKILL);

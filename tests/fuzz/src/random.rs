@@ -11,7 +11,7 @@ impl Random {
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -20,7 +20,7 @@ impl Random {
 
     /// A number below `bound`; 0 when the bound is 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        if bound == 0 { 0 } else { usize::try_from(self.next() % bound as u64).unwrap_or(0) }
+        if bound == 0 { 0 } else { usize::try_from(self.number() % bound as u64).unwrap_or(0) }
     }
 
     /// Changes some bytes of a seed: flips, inserts, removes, repeats, and numbers at the edges of their types.

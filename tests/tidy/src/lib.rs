@@ -47,9 +47,9 @@ pub fn rust_files() -> Vec<(PathBuf, String)> {
         .collect()
 }
 
-/// Names of all packages a package is built from, itself included, without those only its tests need.
+/// Names of all packages that are linked into a package, itself included: not what its tests or build scripts need.
 pub fn dependencies(package: &str) -> BTreeSet<String> {
-    tree(&["--package", package, "--edges", "normal,build"])
+    tree(&["--package", package, "--edges", "normal"])
 }
 
 fn tree(args: &[&str]) -> BTreeSet<String> {
