@@ -79,11 +79,11 @@ mod tests {
     #[test]
     fn templates() {
         let template = "kube://watch/{cluster}/{kind}{?namespace,name}";
-        assert!(matches(template, "kube://watch/root/configmaps?namespace=*"));
-        assert!(matches(template, "kube://watch/root/configmaps"));
-        assert!(!matches(template, "kube://watch/root"));
+        assert!(matches(template, "kube://watch/main/configmaps?namespace=*"));
+        assert!(matches(template, "kube://watch/main/configmaps"));
+        assert!(!matches(template, "kube://watch/main"));
         assert!(!matches(template, "kube://watch//configmaps"));
-        assert!(!matches(template, "kube://watch/root/configmaps/x"));
+        assert!(!matches(template, "kube://watch/main/configmaps/x"));
         assert!(matches("file://{+path}", "file:///a/b?c"));
         assert!(matches("a://x{/y}", "a://x") && matches("a://x{/y}", "a://x/y") && !matches("a://x{/y}", "a://x/y/z"));
         assert!(matches("a://plain", "a://plain") && !matches("a://{", "a://x"));
