@@ -1,6 +1,6 @@
 //! What names mean when they are evaluated: fields, methods, calls, lone names.
 
-use shoal_value::{ErrorValue, Value, access, code};
+use shoal_value::{ErrorValue, Record, Value, access, code};
 
 use super::frame::Linked;
 use super::run::Call;
@@ -65,6 +65,12 @@ impl Machine {
     }
 
     pub(crate) fn field_of(&mut self, value: Value, name: &shoal_value::Str) -> Eval<Call> {
+        if let Value::Record(record) = &value
+            && record.get(name).is_none()
+            && let Some(member) = dynamic_member(record)
+        {
+            return member(&mut Ctx::new(self), name).map(Call::Done);
+        }
         if let Some(field) = access::field(&value, name)? {
             return Ok(Call::Done(field));
         }
@@ -147,4 +153,14 @@ impl Machine {
         let called = dispatch::method(self, receiver, name, standard().methods(name), given, false);
         self.finish(called, floor)
     }
+}
+
+/// Reads the members that only the host knows, if the record is a namespace that has such: it is known by its functions.
+fn dynamic_member(record: &Record) -> Option<fn(&mut Ctx<'_>, &str) -> Eval<Value>> {
+    standard().namespaces().find_map(|namespace| {
+        let first = namespace.functions.first()?;
+        let Value::Closure(function) = record.get(first.name)? else { return None };
+        let (space, member) = function.builtin_name()?.split_once('.')?;
+        namespace.dynamic.filter(|_| space == namespace.name && member == first.name)
+    })
 }

@@ -8,7 +8,8 @@ const PREFACE: &str = "# Builtins
 
 Commands, functions, namespaces and methods of the language, made from the tables in `worker/eval/src/builtins` and
 `worker/eval/src/methods`. Every line after a `shoal>` prompt is run as a test; the line below it is the value in inline
-form, or `!` and the code of the error. Several statements of one program stand on one line with `;` between them.
+form, or `!` and the code of the error. Prompts without a result between them are one program, and so is what stands on
+one line with `;`.
 
 A parameter with `?` may be left out, and one with `...` takes all arguments that are left.
 ";
@@ -34,7 +35,10 @@ fn row_text(row: &Row) -> String {
     }
     text.push_str("\n```\n");
     for example in &row.doc.examples {
-        writeln!(text, "shoal> {}\n{}", example.source, example.gives).expect("a String takes all text");
+        for line in example.source.lines() {
+            writeln!(text, "shoal> {line}").expect("a String takes all text");
+        }
+        writeln!(text, "{}", example.gives).expect("a String takes all text");
     }
     text.push_str("```\n");
     text

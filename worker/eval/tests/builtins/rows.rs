@@ -32,7 +32,8 @@ pub(crate) struct Example {
 const PROMPT: &str = "shoal> ";
 
 impl Doc {
-    /// Takes the text of a table apart: sentences up to the first prompt, then pairs of prompt and result.
+    /// Takes the text of a table apart: sentences up to the first prompt, then prompts and results. Prompts without a result
+    /// between them are one program.
     fn parse(doc: &str) -> Self {
         let lines: Vec<&str> = doc.lines().map(str::trim).collect();
         let first = lines.iter().position(|line| line.starts_with(PROMPT)).unwrap_or(lines.len());
@@ -40,6 +41,7 @@ impl Doc {
         let mut examples: Vec<Example> = Vec::new();
         for line in &lines[first..] {
             match (line.strip_prefix(PROMPT), examples.last_mut()) {
+                (Some(source), Some(open)) if open.gives.is_empty() => open.source = format!("{}\n{source}", open.source),
                 (Some(source), _) => examples.push(Example { source: source.to_owned(), gives: String::new() }),
                 (None, Some(example)) => example.gives.push_str(line),
                 (None, None) => {}
