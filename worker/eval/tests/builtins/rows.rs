@@ -41,7 +41,9 @@ impl Doc {
         let mut examples: Vec<Example> = Vec::new();
         for line in &lines[first..] {
             match (line.strip_prefix(PROMPT), examples.last_mut()) {
-                (Some(source), Some(open)) if open.gives.is_empty() => open.source = format!("{}\n{source}", open.source),
+                (Some(source), Some(open)) if open.gives.is_empty() => {
+                    open.source = format!("{}\n{source}", open.source)
+                }
                 (Some(source), _) => examples.push(Example { source: source.to_owned(), gives: String::new() }),
                 (None, Some(example)) => example.gives.push_str(line),
                 (None, None) => {}
