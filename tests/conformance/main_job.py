@@ -50,7 +50,7 @@ async def main():
 
             result, got, text = await call(one, "shoal_exec", src="range(0, 100000).collect()")
             ref = got["ref"]
-            assert got["cut"], got
+            assert got["summary"]["cut"], got
             result, got, text = await call(one, "shoal_get", ref=ref, slice=[99998, 100000])
             assert "99999" in text and "99999" in json.dumps(got), (got, text)
 
