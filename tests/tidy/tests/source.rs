@@ -166,7 +166,7 @@ fn the_repository_speaks_of_the_project_alone() {
         ["pypi", ".org"],
         ["npmjs", ".com"],
         ["deb.", "debian"],
-        ["/root", "/"],
+        ["/root", "/."],
     ];
     let kinds = ["rs", "md", "toml", "py", "mjs", "sh", "json", "yml", "service", "socket", "plist"];
     let root = root();
