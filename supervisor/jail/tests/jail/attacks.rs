@@ -8,14 +8,19 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+use shoal_jail::Step;
+use shoal_jail::plan::Plan;
 use shoal_proto::section::{Network, Section};
+use shoal_proto::supervisor_launcher::Domain;
 use shoal_sys::spawn::{Child, Command, Program};
 
 use crate::Test;
 use crate::rig::{Rig, globs, permissive};
 
-pub(crate) const TESTS: &[Test] =
-    &[("attacks_fail_inside_and_succeed_outside", attacks_fail_inside_and_succeed_outside)];
+pub(crate) const TESTS: &[Test] = &[
+    ("attacks_fail_inside_and_succeed_outside", attacks_fail_inside_and_succeed_outside),
+    ("every_layer_shows", every_layer_shows),
+];
 
 const SCRIPT: &str = include_str!("attacks.py");
 const EXPECTED: &str = include_str!("attacks.txt");
@@ -118,6 +123,68 @@ fn attacks_fail_inside_and_succeed_outside() {
     assert!(wrong.is_empty(), "\nnot as in attacks.txt:\n{}\n\nall:\n{table}", wrong.join("\n"));
     let rows = |text: &str| text.lines().filter(|line| line.starts_with('A')).count();
     assert_eq!(rows(&table), rows(EXPECTED), "every attack of attacks.txt was tried");
+}
+
+/// A layer is taken off a permissive session's jail, and the attack it is there for gives another result.
+///
+/// Layers are data, so taking one off is editing a plan; no build has a switch for it.
+fn every_layer_shows() {
+    let rig = Rig::new();
+    let targets = Targets::new();
+    let script = targets.script(&rig);
+    let host = rig.host();
+    let intact = || rig.plan(&permissive(), &host, Path::new("/"), None);
+    let run = |plan: &Plan| results(&rig.shell_in(plan, &script));
+    let (state, socket, rc) = (rig.home("state"), rig.home("run/k.sock"), rig.home(".bashrc"));
+    let without = |off: &dyn Fn(&Step) -> bool| {
+        let mut plan = intact();
+        let before = plan.steps.len();
+        plan.steps.retain(|step| !off(step));
+        assert!(plan.steps.len() < before, "no such step");
+        plan
+    };
+    let is = |path: &Path, name: &str| path == Path::new(name);
+    let off: Vec<(&str, Plan, &[&str])> = vec![
+        (
+            "filter",
+            Plan { domain: Domain { filter: false, ..intact().domain }, ..intact() },
+            &["A49-uring", "A50-keyctl"],
+        ),
+        ("domain", Plan { domain: Domain { files: None, ..intact().domain }, ..intact() }, &["A41-abstract"]),
+        (
+            "hole",
+            without(&|step| matches!(step, Step::Hide(path) if is(path, &state))),
+            &["A20-open", "A20-list", "A21-chmod", "A33-link"],
+        ),
+        (
+            "pins",
+            without(
+                &|step| matches!(step, Step::Pin(path) if state.starts_with(path.to_str().unwrap()) && !is(path, &state)),
+            ),
+            &["A22-swap-ancestor"],
+        ),
+        ("cover", without(&|step| matches!(step, Step::Cover(path) if is(path, &socket))), &["A40-connect"]),
+        ("read-only", without(&|step| matches!(step, Step::ReadOnly(path, _) if is(path, &rc))), &["A28-rc"]),
+        ("tmp", without(&|step| matches!(step, Step::Memory(path, _) if is(path, "/tmp"))), &["A27-tmp"]),
+        (
+            "nested",
+            Plan {
+                domain: Domain { filter: false, ..intact().domain },
+                ..without(&|step| matches!(step, Step::Setting(..)))
+            },
+            &["A52-userns"],
+        ),
+    ];
+    let sound = run(&intact());
+    for (layer, plan, attacks) in off {
+        let weak = run(&plan);
+        for attack in attacks {
+            assert_ne!(weak.get(*attack), sound.get(*attack), "{layer} does nothing against {attack}");
+            // A50 has a second layer: the keyring of another user namespace.
+            let through = *attack == "A50-keyctl" || weak.get(*attack).is_some_and(|result| result == "ok");
+            assert!(through, "{layer} off, {attack}: {:?}", weak.get(*attack));
+        }
+    }
 }
 
 /// Whether a row is the expected one. A cell `x|y` is `x` for root and `y` for others.
