@@ -28,6 +28,8 @@ type Waker = Box<dyn Fn() + Send + Sync>;
 struct State {
     reason: AtomicU8,
     links: Mutex<Links>,
+    /// Kept, because the parent's own parent reaches this token only through it.
+    _parent: Option<Arc<State>>,
 }
 
 #[derive(Default)]
@@ -51,7 +53,7 @@ impl CancelToken {
 
     /// A token that is set with this one, or on its own.
     pub fn child(&self) -> Self {
-        let child = Self::new();
+        let child = Self(Arc::new(State { _parent: Some(self.0.clone()), ..State::default() }));
         let mut links = self.0.links();
         // Checked under the lock: a concurrent `cancel` either sees the child in the list or has set the reason already.
         match self.reason() {

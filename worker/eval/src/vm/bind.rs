@@ -54,7 +54,7 @@ impl Machine {
     /// Pushes the frame of a closure whose positionals are the `n` topmost values.
     pub(crate) fn enter(&mut self, lambda: Arc<Lambda>, n: usize, named: Vec<(Str, Value)>) -> Eval<Call> {
         self.step(1)?;
-        let code = lambda.code.clone();
+        let code = &lambda.code;
         let base = self.stack.len() - n;
         let mut missing = Vec::new();
         let n = if code.kind == CodeKind::Thunk && n > code.params.len() {

@@ -56,13 +56,22 @@ impl Linked {
 
 /// Links of the root of the running request, by unit.
 #[derive(Default)]
-pub(crate) struct Links(HashMap<usize, Arc<Linked>>);
+pub(crate) struct Links {
+    all: HashMap<usize, Arc<Linked>>,
+    /// The one asked for last: calls from a loop over items ask for the same one each time.
+    last: Option<Arc<Linked>>,
+}
 
 impl Links {
     pub(crate) fn of(&mut self, root: &Arc<Root>, unit: &Arc<Unit>) -> Arc<Linked> {
+        if let Some(last) = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.unit, unit)) {
+            return last.clone();
+        }
         // The link keeps its unit, so that the address cannot be taken by another one.
         let key = Arc::as_ptr(unit) as usize;
-        self.0.entry(key).or_insert_with(|| Linked::new(root.clone(), unit.clone())).clone()
+        let link = self.all.entry(key).or_insert_with(|| Linked::new(root.clone(), unit.clone())).clone();
+        self.last = Some(link.clone());
+        link
     }
 }
 
