@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use shoal_syntax::ast::{self, CmdCall, FnDecl};
 use shoal_value::ops::BinaryOp;
 use shoal_value::record::Shape;
 use shoal_value::{Regex, Str, Value, error::Span};
@@ -113,6 +114,7 @@ pub(crate) enum Op {
     Spawn(u32),
     Assert(u32),
     Use(u32),
+    Plan(u32),
     EnvVar(u32),
     SetEnv(u32),
     Raise(u32),
@@ -201,6 +203,16 @@ impl CodeKind {
     }
 }
 
+/// The tree of a function.
+#[derive(Clone)]
+pub(crate) enum Tree {
+    /// A program, or a body without parameters that only its own program can call.
+    None,
+    Function(Arc<FnDecl>),
+    Lambda(Arc<ast::Lambda>),
+    Alias(Arc<CmdCall>),
+}
+
 /// The body of a function or program.
 pub(crate) struct Code {
     pub(crate) unit: Arc<Unit>,
@@ -208,6 +220,8 @@ pub(crate) struct Code {
     pub(crate) name: Option<Str>,
     pub(crate) doc: Option<Str>,
     pub(crate) place: Place,
+    /// What it was compiled from, for the derivation of effects.
+    pub(crate) tree: Tree,
     pub(crate) params: Box<[Parameter]>,
     pub(crate) rest: Option<Rest>,
     pub(crate) ret: Option<Type>,
@@ -239,6 +253,7 @@ pub(crate) struct Tables {
     pub(crate) raises: Vec<shoal_value::ErrorValue>,
     pub(crate) places: Vec<Place>,
     pub(crate) uses: Vec<UseSite>,
+    pub(crate) plans: Vec<PlanSite>,
 }
 
 /// A parameter of a function.
@@ -286,6 +301,12 @@ pub(crate) struct CallSite {
 pub(crate) struct UseSite {
     /// The name it binds, for messages.
     pub(crate) name: Option<Str>,
+}
+
+/// `plan`: the program that is not run.
+pub(crate) struct PlanSite {
+    pub(crate) program: Arc<ast::Program>,
+    pub(crate) place: Place,
 }
 
 /// A variable a pattern binds.

@@ -7,9 +7,7 @@ mod function;
 mod resolve;
 mod words;
 
-use std::sync::Arc;
-
-use shoal_syntax::ast::{CmdCall, JoinedKind};
+use shoal_syntax::ast::JoinedKind;
 use shoal_value::{Str, Value};
 
 use crate::code::Place;
@@ -34,8 +32,6 @@ pub(crate) struct CommandSite {
     pub(crate) values: u32,
     pub(crate) language: Option<Language>,
     pub(crate) place: Place,
-    /// Its tree, for `plan`.
-    pub(crate) tree: Option<Arc<CmdCall>>,
 }
 
 impl CommandSite {
@@ -53,7 +49,6 @@ impl CommandSite {
             values: 0,
             language: None,
             place,
-            tree: None,
         }
     }
 }

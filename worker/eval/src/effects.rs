@@ -1,7 +1,14 @@
 //! Effects: what a program may do to the world, as far as its text tells.
 
+mod calls;
+mod commands;
+mod derive;
+mod known;
+mod walk;
+
 use std::fmt;
 
+pub(crate) use derive::{Derived, derive};
 use shoal_value::Str;
 
 /// An effect. `*` as a path, name or host stands for "some, unknown".

@@ -1,6 +1,7 @@
 //! Builtins that are part of the evaluator itself, and builtin functions as values.
 
 mod control;
+mod plans;
 mod scripts;
 mod streams;
 mod tasks;
@@ -23,7 +24,7 @@ pub(crate) static METHODS: &[&[Method]] = &[streams::COMBINATORS, streams::SINKS
 pub(crate) static FUNCTIONS: &[&[Function]] = &[control::FUNCTIONS, scripts::FUNCTIONS, streams::FUNCTIONS];
 
 /// Command tables.
-pub(crate) static COMMANDS: &[&[Command]] = &[control::COMMANDS, scripts::COMMANDS, tasks::COMMANDS];
+pub(crate) static COMMANDS: &[&[Command]] = &[control::COMMANDS, plans::COMMANDS, scripts::COMMANDS, tasks::COMMANDS];
 
 /// A builtin function as a value.
 pub(crate) struct NativeFunction {

@@ -138,6 +138,17 @@ impl Evaluators {
     }
 }
 
+impl Evaluators {
+    /// Derives the effects of a program in a state, without running anything. Files are read only to expand patterns and
+    /// to analyse scripts named by static paths.
+    pub fn derive(&self, program: &Program, state: &State, run: Run) -> Vec<crate::effects::Effect> {
+        let root = Root::new(RootKind::Session, state.bindings.clone());
+        let mut machine = Machine::new(self.0.clone(), run, state.place.clone(), root.clone());
+        machine.transcript.clone_from(&state.transcript);
+        crate::effects::derive(&mut machine, &root, program).effects
+    }
+}
+
 impl Machine {
     /// Compiles a program and runs it in `root`.
     pub(crate) fn run_program(

@@ -1,11 +1,13 @@
 //! Calls, methods and lambdas.
 
+use std::sync::Arc;
+
 use shoal_syntax::ast::{Args, Expr, ExprKind, Ident, Lambda, LambdaKind, Name, PatternKind, Span};
 use shoal_value::Str;
 
 use super::function::Resolved;
 use super::{Compiler, place, type_of};
-use crate::code::{CallSite, CodeKind, MethodSite, Op, Parameter};
+use crate::code::{CallSite, CodeKind, MethodSite, Op, Parameter, Tree};
 use crate::registry::standard;
 use crate::scope::BindingKind;
 
@@ -73,9 +75,10 @@ impl Compiler {
         f.tables.calls.len() as u32 - 1
     }
 
-    pub(super) fn lambda(&mut self, lambda: &Lambda, span: Span) {
+    pub(super) fn lambda(&mut self, lambda: &Arc<Lambda>, span: Span) {
         let kind = if lambda.kind == LambdaKind::Thunk { CodeKind::Thunk } else { CodeKind::Lambda };
         self.begin_function(kind, span);
+        self.f().tree = Tree::Lambda(lambda.clone());
         if lambda.kind == LambdaKind::Item {
             self.f().params.push(Parameter { name: "it".into(), ty: None, has_default: false });
             self.reserve(1);

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use shoal_syntax::ast::{
-    Arg, ArgKind, Args, CmdCall, Expr, ExprKind, FlagValue, Name, Piece, PieceKind, RedirectKind, Span,
+    Arg, ArgKind, Args, CmdCall, Expr, ExprKind, FlagValue, Name, Piece, PieceKind, Program, RedirectKind, Span, Stmt,
+    StmtKind,
 };
 use shoal_value::Str;
 
 use super::function::Resolved;
 use super::{Compiler, place};
-use crate::code::{CodeKind, Op};
+use crate::code::{CodeKind, Op, PlanSite, Tree};
 use crate::command::{ArgForm, Callee, CommandSite, FeedSite, FlagForm, Language, PieceForm, RedirectForm};
 
 impl Compiler {
@@ -21,8 +22,33 @@ impl Compiler {
             self.emit(Op::Return);
             return self.spawn_code();
         }
+        if *call.head.text == *"plan" && !call.forced && !self.is_bound(&call.head.text) {
+            return self.plan(call);
+        }
         let site = self.command_site(call, true);
         self.command_op(site, call.span);
+    }
+
+    /// `plan CMD` and `plan { }`: the program is kept as a tree.
+    fn plan(&mut self, call: &CmdCall) {
+        let (stmts, span) = match (&call.block, &*call.args) {
+            (Some(block), []) => (block.stmts.clone(), block.span),
+            (None, [Arg { kind: ArgKind::Group(expr), span }]) => {
+                let expr = Expr::clone(expr);
+                (vec![Stmt { kind: StmtKind::Expr(expr), span: *span }], *span)
+            }
+            _ => {
+                let error = shoal_value::ErrorValue::arg_error("plan needs the command to plan, or a block");
+                self.raise(error.with_hint("write `plan CMD words`, or `plan { ... }`"));
+                self.emit(Op::Null);
+                return;
+            }
+        };
+        let f = self.f();
+        let program = Arc::new(Program { stmts, span });
+        f.tables.plans.push(PlanSite { program, place: place(span) });
+        let at = f.tables.plans.len() as u32 - 1;
+        self.emit(Op::Plan(at));
     }
 
     fn command_op(&mut self, site: CommandSite, span: Span) {
@@ -68,7 +94,6 @@ impl Compiler {
             values,
             language: None,
             place: place(call.span),
-            tree: Some(Arc::new(call.clone())),
         }
     }
 
@@ -151,6 +176,7 @@ impl Compiler {
     /// The stored call of an alias.
     pub(super) fn alias(&mut self, target: &Arc<CmdCall>) {
         self.begin_function(CodeKind::Alias, target.span);
+        self.f().tree = Tree::Alias(target.clone());
         self.command(target, true);
         self.emit(Op::Return);
         let code = self.end_function(Some(target.head.text.clone()), None);

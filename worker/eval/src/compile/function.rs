@@ -7,7 +7,7 @@ use shoal_syntax::ast::Name;
 use shoal_value::Str;
 
 use super::Compiler;
-use crate::code::{Capture, Code, CodeKind, Op, Parameter, Pattern, Place, Rest, Tables, Target};
+use crate::code::{Capture, Code, CodeKind, Op, Parameter, Pattern, Place, Rest, Tables, Target, Tree};
 use crate::scope::BindingKind;
 use crate::types::Type;
 
@@ -61,6 +61,7 @@ pub(super) struct FnBuilder {
     pub(super) params: Vec<Parameter>,
     pub(super) rest: Option<Rest>,
     pub(super) ret: Option<Type>,
+    pub(super) tree: Tree,
     /// Place given to the next operations.
     pub(super) here: Place,
 }
@@ -90,6 +91,7 @@ impl FnBuilder {
             params: Vec::new(),
             rest: None,
             ret: None,
+            tree: Tree::None,
             here: place,
         }
     }
@@ -126,6 +128,7 @@ impl FnBuilder {
             name,
             doc,
             place: self.place,
+            tree: self.tree,
             params: self.params.into(),
             rest: self.rest,
             ret: self.ret,

@@ -10,7 +10,7 @@ use shoal_value::{ErrorValue, Str};
 
 use super::function::{LoopScope, Open, Resolved};
 use super::{Compiler, place, type_of};
-use crate::code::{CodeKind, Op, Parameter, Rest, UseSite};
+use crate::code::{CodeKind, Op, Parameter, Rest, Tree, UseSite};
 use crate::scope::BindingKind;
 use crate::vm::stray;
 
@@ -356,6 +356,7 @@ impl Compiler {
             Some(self.declare(&name.name, BindingKind::Fn))
         };
         self.begin_function(CodeKind::Function, decl.span);
+        self.f().tree = Tree::Function(decl.clone());
         self.reserve(decl.params.len() + usize::from(decl.rest.is_some()));
         for (at, param) in decl.params.iter().enumerate() {
             self.param(at as u32, &param.name.name, param.ty.as_ref().map(type_of), param.default.as_ref());

@@ -249,6 +249,10 @@ impl Machine {
                     let fed = self.feed_op(&code.tables.feeds[site as usize], linked);
                     call!(fed.map(Call::Done));
                 }
+                Op::Plan(site) => {
+                    let plan = self.plan(&code.tables.plans[site as usize], &code.unit, &linked.root);
+                    call!(plan.map(Call::Done));
+                }
                 Op::Use(site) => {
                     let module = self.use_module(&code.tables.uses[site as usize]);
                     call!(module.map(Call::Done));

@@ -212,7 +212,10 @@ fn exit_passes_every_handler() {
 fn tasks_run_beside() {
     check(&[
         ("let t = spawn { 1 + 1 }\nt.await()", "2"),
-        ("let t = spawn { raise(\"x\") }\n[t.await() catch e { e.code }, t.await() catch e { e.code }]", "[\"raised\", \"raised\"]"),
+        (
+            "let t = spawn { raise(\"x\") }\n[t.await() catch e { e.code }, t.await() catch e { e.code }]",
+            "[\"raised\", \"raised\"]",
+        ),
         ("let t = spawn { sleep 10s }\nt.cancel()\nt.await()", "! cancelled"),
         ("let t = spawn { (^false) }\nt.await().status", "1"),
         ("let t = spawn { ^false }\nt.await()", "! cmd_failed"),
@@ -229,7 +232,10 @@ fn tasks_run_beside() {
 #[test]
 fn files_of_programs() {
     check(&[
-        ("\"export let a = 1\\nexport fn f(x) \\{ x + a \\}\\nlet b = 2\".save(\"m.shl\")\nuse ./m\n[m.f(2), m.keys()]", "[3, [\"a\", \"f\"]]"),
+        (
+            "\"export let a = 1\\nexport fn f(x) \\{ x + a \\}\\nlet b = 2\".save(\"m.shl\")\nuse ./m\n[m.f(2), m.keys()]",
+            "[3, [\"a\", \"f\"]]",
+        ),
         ("save(\"m.shl\", 'export let a = 1; export fn f(x) { x + a }; let b = 2')\nuse ./m\nm.f(2)", "3"),
         ("save(\"m.shl\", 'export var n = 0; export fn inc() { n += 1 }')\nuse ./m as q\nq.inc()\nq.inc()", "2"),
         ("use ./nope", "! not_found"),

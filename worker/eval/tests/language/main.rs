@@ -5,6 +5,7 @@ mod support;
 
 mod acceptance;
 mod cases;
+mod effects;
 mod limits;
 mod probe;
 mod verdict;
