@@ -11,7 +11,7 @@ mod write;
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use shoal_eval::cancel::CancelToken;
@@ -30,22 +30,13 @@ pub(crate) fn open_output(at: At<'_>, mode: WriteMode) -> Result<std::os::fd::Ow
 /// The files of the jail, as the worker sees them.
 pub(crate) struct LocalFiles {
     /// Where `rm` moves to.
-    trash: Mutex<PathBuf>,
+    trash: PathBuf,
 }
 
 impl LocalFiles {
     /// Files with a trash directory of this path; it is made when it is first needed.
     pub(crate) fn new(trash: PathBuf) -> Self {
-        Self { trash: Mutex::new(trash) }
-    }
-
-    /// Moves the trash: a session learns its home after the port was made.
-    pub(crate) fn set_trash(&self, trash: PathBuf) {
-        *self.trash.lock().unwrap_or_else(PoisonError::into_inner) = trash;
-    }
-
-    fn trash_root(&self) -> PathBuf {
-        self.trash.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        Self { trash }
     }
 }
 
@@ -129,7 +120,7 @@ impl Files for LocalFiles {
     }
 
     fn trash(&self, at: At<'_>, cancel: &CancelToken) -> Result<PathValue, FileError> {
-        remove::trash(at, &self.trash_root(), cancel)
+        remove::trash(at, &self.trash, cancel)
     }
 }
 

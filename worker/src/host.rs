@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_eval::host::{
-    Clock, Files, Host, Journal, Plans, Processes, Resources, Store, System,
-};
+use shoal_eval::host::{Clock, Files, Host, Journal, Processes, Store, System};
 use shoal_value::{Record, Str};
 
 use crate::clock::SystemClock;
@@ -13,7 +11,7 @@ use crate::files::LocalFiles;
 use crate::machine;
 
 /// The ports that only a session has, all of them by way of the broker.
-pub(crate) trait SessionPorts: Store + Journal + Resources + Send + Sync {
+pub(crate) trait SessionPorts: Store + Journal + Send + Sync {
     /// The `config` record of the policy.
     fn config(&self) -> Record;
 }
@@ -65,15 +63,7 @@ impl Host for WorkerHost {
     }
 
     fn journal(&self) -> Option<&dyn Journal> {
-        None
-    }
-
-    fn plans(&self) -> Option<&dyn Plans> {
-        None
-    }
-
-    fn resources(&self) -> Option<&dyn Resources> {
-        None
+        self.session.as_ref().map(|ports| &**ports as &dyn Journal)
     }
 
     fn config(&self) -> Record {

@@ -95,8 +95,7 @@ impl LauncherEdge {
         if hello.version != EDGE_VERSION {
             return Err(Violation::Version(hello.version).into());
         }
-        let edge =
-            Self { sender, inboxes: Mutex::default(), climbed: Mutex::default(), next: AtomicU64::new(1) };
+        let edge = Self { sender, inboxes: Mutex::default(), climbed: Mutex::default(), next: AtomicU64::new(1) };
         Ok((Arc::new(edge), receiver))
     }
 

@@ -1,6 +1,7 @@
 //! The executions of this worker, by the broker's numbers: their tokens, logs and pauses.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,16 @@ pub(crate) struct RunState {
     /// Holds its evaluation.
     pub(crate) pause: Pause,
     told: Mutex<Option<Instant>>,
+    phase: AtomicU8,
 }
+
+/// Phases of a run.
+const PREPARED: u8 = 0;
+const RUNNING: u8 = 1;
+const OVER: u8 = 2;
+
+/// Logs of runs that are over, the newest; `task.output` reads them.
+const KEPT_LOGS: usize = 128;
 
 impl RunState {
     /// A run that nobody paused or cancelled.
@@ -34,7 +44,28 @@ impl RunState {
             log: Arc::default(),
             pause: Pause::default(),
             told: Mutex::default(),
+            phase: AtomicU8::new(PREPARED),
         })
+    }
+
+    /// It is evaluated from now on.
+    pub(crate) fn set_running(&self) {
+        self.phase.store(RUNNING, Ordering::Release);
+    }
+
+    /// Its result was told, or it was discarded.
+    pub(crate) fn set_over(&self) {
+        self.phase.store(OVER, Ordering::Release);
+    }
+
+    /// Whether it is evaluated.
+    pub(crate) fn is_running(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == RUNNING
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == OVER
     }
 }
 
@@ -96,8 +127,20 @@ impl Runs {
     /// Enters a run.
     pub(crate) fn enter(&self, run: RunId) -> Arc<RunState> {
         let state = RunState::new();
-        self.lock().insert(run, Arc::clone(&state));
+        let mut runs = self.lock();
+        runs.insert(run, Arc::clone(&state));
+        let mut over: Vec<RunId> = runs.iter().filter(|(_, state)| state.is_over()).map(|(run, _)| *run).collect();
+        over.sort_unstable();
+        for run in over.iter().take(over.len().saturating_sub(KEPT_LOGS)) {
+            runs.remove(run);
+        }
+        drop(runs);
         state
+    }
+
+    /// Every run that is known.
+    pub(crate) fn all(&self) -> Vec<(RunId, Arc<RunState>)> {
+        self.lock().iter().map(|(run, state)| (*run, Arc::clone(state))).collect()
     }
 
     /// A run.

@@ -57,6 +57,8 @@ pub(crate) struct Launcher {
     pub(crate) ladders: Vec<Ladder>,
     pub(crate) terminals: Terminals,
     pub(crate) suspended: BTreeSet<launcher_worker::RunId>,
+    /// Executions the broker cancelled: they start nothing more.
+    pub(crate) cancelled: BTreeSet<launcher_worker::RunId>,
     pub(crate) signals: SignalFd,
     /// How the last worker ended: the exit status of a local launcher.
     pub(crate) worker_end: Option<ExitStatus>,
@@ -90,6 +92,7 @@ impl Launcher {
             ladders: Vec::new(),
             terminals: Terminals::default(),
             suspended: BTreeSet::new(),
+            cancelled: BTreeSet::new(),
             signals,
             worker_end: None,
         }

@@ -14,6 +14,9 @@ use crate::launcher::{Launcher, now};
 /// Entries of a listing.
 const MAX_LISTED: usize = 4096;
 
+/// Cancelled executions that are remembered; their numbers only grow, and far fewer run at a time.
+const MAX_CANCELLED: usize = 1024;
+
 impl Launcher {
     /// Takes what the broker sent. A broker that ends is replaced; a broken edge is dropped and a fresh one awaited.
     pub(crate) fn on_broker_ready(&mut self) {
@@ -51,6 +54,11 @@ impl Launcher {
 
     fn cancel(&mut self, cancel: Cancel) {
         self.suspended.remove(&cancel.run);
+        // A start that is on its way would come too late for the ladder: it is refused.
+        self.cancelled.insert(cancel.run);
+        if self.cancelled.len() > MAX_CANCELLED {
+            self.cancelled.pop_first();
+        }
         let prey = self.run_prey(cancel.run);
         self.ladders.push(Ladder::new(cancel.call, Asker::Broker, prey, cancel.rung, RUNG_TIME, now()));
     }

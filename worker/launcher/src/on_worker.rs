@@ -13,6 +13,7 @@ use crate::edge;
 use crate::ladder::{Asker, Ladder, Prey, RUNG_TIME};
 use crate::launcher::{Launcher, now};
 use crate::lineage;
+use crate::start::Stopped;
 
 /// The longest time per rung a worker may ask for; the default is two seconds.
 const MAX_RUNG: Duration = Duration::from_secs(60);
@@ -62,7 +63,14 @@ impl Launcher {
         let who = Who::Command { id, epoch, run, background };
         let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
         let (argv, env) = (byte_list(argv.into_vec()), byte_list(env.into_vec()));
-        let message = match self.launch(who, path.as_slice(), argv, env, cwd.into_vec(), &fds) {
+        let is_cancelled = !background && self.cancelled.contains(&run);
+        let refused = || Stopped { errno: libc::ECANCELED, ..Stopped::denied("the execution was cancelled") };
+        let launched = if is_cancelled {
+            Err(refused())
+        } else {
+            self.launch(who, path.as_slice(), argv, env, cwd.into_vec(), &fds)
+        };
+        let message = match launched {
             Ok(pid) => ToWorker::Started(Started { id, pid }),
             Err(stopped) => ToWorker::SpawnFailed(SpawnFailed {
                 id,

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use shoal_eval::Unwind;
 use shoal_eval::cancel::CancelToken;
-use shoal_eval::host::{At, Chain, Finished, Input, Output, Program, RunError, StartErrorKind, WriteMode};
+use shoal_eval::host::{At, Chain, Clock as _, Finished, Input, Output, Program, RunError, StartErrorKind, WriteMode};
 use shoal_proto::launcher_worker::{CommandId, RunId, Rung, Spawn};
 use shoal_proto::{Bytes, List};
 use shoal_sys::poll::{self, Ready};
+use shoal_value::outcome::Capture;
 
 use super::pump::{Ends, Fed, Pump, Stage, Started};
 use super::{Commands, failure, redirect};
@@ -21,12 +22,19 @@ use crate::launcher_edge::{Event, Inbox};
 /// How soon the writer of a pulled input notices that its reader is gone.
 const PATIENCE: Duration = Duration::from_millis(20);
 
+/// How long the token may stay behind the launcher's refusal, in nanoseconds.
+const TOKEN_TIME: u64 = 1_000_000_000;
+
+/// A chain that was cancelled before it ran.
+fn cancelled() -> Finished {
+    Finished { stages: Vec::new(), stdout: shoal_value::Bytes::empty(), capture: Capture::default(), cancelled: true }
+}
+
 /// Runs a chain: starts every stage, feeds the first, captures, waits for the end of all.
 pub(super) fn run(commands: &Commands, chain: Chain<'_>, cancel: &CancelToken) -> Result<Finished, RunError> {
     let Chain { run, task, cwd, stages, stdin, stdout } = chain;
     let inbox = Inbox::new().map_err(|e| failure::io(0, &e))?;
-    let start =
-        Start { commands, inbox: &inbox, run, task, cwd: cwd.path().as_bytes(), early: RefCell::default() };
+    let start = Start { commands, inbox: &inbox, run, task, cwd: cwd.path().as_bytes(), early: RefCell::default() };
     let (input, feed) = match &stdin {
         Input::Null => (shoal_sys::fd::null().map_err(|e| failure::io(0, &e))?, None),
         Input::File(path) => (redirect::open(0, At { dir: &cwd, path: path.as_bytes() }, None)?, None),
@@ -44,7 +52,21 @@ pub(super) fn run(commands: &Commands, chain: Chain<'_>, cancel: &CancelToken) -
             Some(redirect::open(last, At { dir: &cwd, path: path.as_bytes() }, Some(mode))?)
         }
     };
-    let started = start.all(stages, input, output)?;
+    if cancel.is_set() {
+        return Ok(cancelled());
+    }
+    let started = match start.all(stages, input, output) {
+        Ok(started) => started,
+        Err(_) if cancel.is_set() => return Ok(cancelled()),
+        // The launcher knows of the cancel already: the token is set in a moment.
+        Err(error) if failure::is_cancelled(&error) => {
+            return match clock::SystemClock.sleep(TOKEN_TIME, cancel) {
+                Err(_set) => Ok(cancelled()),
+                Ok(()) => Err(error),
+            };
+        }
+        Err(error) => return Err(error),
+    };
     let pump = Pump::new(commands, Arc::clone(&inbox), run, task != 0, started);
     let ids = pump.ids();
     commands.tasks().entry(task).or_default().extend(&ids);
@@ -146,12 +168,7 @@ struct Start<'a> {
 
 impl Start<'_> {
     /// Starts every stage, or none: those that run when one fails are ended.
-    fn all(
-        &self,
-        programs: Vec<Program>,
-        input: OwnedFd,
-        output: Option<OwnedFd>,
-    ) -> Result<Started, RunError> {
+    fn all(&self, programs: Vec<Program>, input: OwnedFd, output: Option<OwnedFd>) -> Result<Started, RunError> {
         let count = programs.len();
         let mut started = Vec::with_capacity(count);
         let mut input = input;
@@ -203,7 +220,8 @@ impl Start<'_> {
     }
 
     fn request(&self, index: usize, id: CommandId, program: Program) -> Result<Spawn, RunError> {
-        let too_long = |what: &str| failure::start(index, StartErrorKind::Io, format!("{what} is too long for a program"));
+        let too_long =
+            |what: &str| failure::start(index, StartErrorKind::Io, format!("{what} is too long for a program"));
         let argv = program.argv.into_iter().map(Bytes::new).collect::<Result<Vec<_>, _>>();
         let env = program.env.into_iter().map(|(name, value)| Bytes::new([&*name, b"=", &*value].concat()));
         let env = env.collect::<Result<Vec<_>, _>>().map_err(|_| too_long("a variable"))?;

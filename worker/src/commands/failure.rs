@@ -1,9 +1,9 @@
 //! Why a program did not start, in the evaluator's terms.
 
+use rustix::io::Errno;
 use shoal_chan::ChanError;
 use shoal_eval::host::{RunError, StartError, StartErrorKind};
 use shoal_proto::launcher_worker::{SpawnFailed, SpawnStage};
-use rustix::io::Errno;
 
 use crate::files;
 
@@ -22,6 +22,14 @@ pub(super) fn edge(stage: usize, error: &ChanError) -> RunError {
     start(stage, StartErrorKind::Io, format!("the session's launcher is not there: {error}"))
 }
 
+/// Words of the launcher's refusal of a program of a cancelled run.
+const CANCELLED: &str = "the execution was cancelled";
+
+/// Whether a program was refused because its run was cancelled.
+pub(super) fn is_cancelled(error: &RunError) -> bool {
+    matches!(error, RunError::Start(start) if start.kind == StartErrorKind::Denied && start.text == CANCELLED)
+}
+
 /// What the launcher said.
 pub(super) fn told(stage: usize, failed: &SpawnFailed) -> RunError {
     let errno = Errno::from_raw_os_error(failed.errno);
@@ -33,6 +41,7 @@ pub(super) fn told(stage: usize, failed: &SpawnFailed) -> RunError {
         _ => StartErrorKind::Io,
     };
     let text = match failed.stage {
+        SpawnStage::Gate if errno == Errno::CANCELED => CANCELLED.to_owned(),
         SpawnStage::Gate => failed.reason.as_str().to_owned(),
         SpawnStage::Exec if errno == Errno::NOEXEC => "it is neither a program nor a script with a #! line".to_owned(),
         SpawnStage::Exec if errno == Errno::TOOBIG => "arguments and environment are too long together".to_owned(),

@@ -55,8 +55,10 @@ fn read_all(receiver: &Receiver<Leftover>, readable: &OwnedFd) {
     let mut pipes: Vec<Leftover> = Vec::new();
     let mut chunk = vec![0; CHUNK];
     loop {
-        let interests: Vec<_> =
-            std::iter::once(readable.as_fd()).chain(pipes.iter().map(|l| l.pipe.as_fd())).map(|fd| (fd, Ready::READ)).collect();
+        let interests: Vec<_> = std::iter::once(readable.as_fd())
+            .chain(pipes.iter().map(|l| l.pipe.as_fd()))
+            .map(|fd| (fd, Ready::READ))
+            .collect();
         let Ok(ready) = poll::poll(&interests, None) else { return };
         let mut flags = ready.into_iter();
         if flags.next().is_some_and(Ready::any) {

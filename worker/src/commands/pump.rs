@@ -122,7 +122,13 @@ pub(super) struct Pump<'a> {
 
 impl<'a> Pump<'a> {
     /// A pump for started stages of a run; `background` ones do not end with it.
-    pub(super) fn new(commands: &'a Commands, inbox: Arc<Inbox>, run: RunId, background: bool, started: Started) -> Self {
+    pub(super) fn new(
+        commands: &'a Commands,
+        inbox: Arc<Inbox>,
+        run: RunId,
+        background: bool,
+        started: Started,
+    ) -> Self {
         let Started { stages, ends, early } = started;
         let tap = |pipe, stream, stage| Tap { pipe, stream, kept: Kept::new(commands.kept), stage };
         let last = stages.len().saturating_sub(1);
@@ -235,7 +241,10 @@ impl<'a> Pump<'a> {
             return;
         }
         // A launcher that is gone has taken the programs with it, and our own end follows.
-        self.stages.iter().filter(|stage| stage.ended.is_none()).all(|s| self.commands.edge.end(s.id, Rung::Int).is_ok());
+        self.stages
+            .iter()
+            .filter(|stage| stage.ended.is_none())
+            .all(|s| self.commands.edge.end(s.id, Rung::Int).is_ok());
     }
 
     /// Asks who still holds the pipes that did not come to their end.

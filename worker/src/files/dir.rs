@@ -11,7 +11,8 @@ use shoal_value::PathValue;
 /// A directory held open as a working directory.
 #[derive(Debug)]
 pub(crate) struct OpenDir {
-    fd: OwnedFd,
+    /// `None` when it could not be opened any more: a session keeps its directory's name over a restart.
+    fd: Option<OwnedFd>,
     path: PathValue,
 }
 
@@ -24,20 +25,17 @@ impl OpenDir {
         let access = OFlags::RDONLY;
         let fd = rustix::fs::openat(CWD, path, access | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         rustix::fs::accessat(CWD, path, Access::EXEC_OK, AtFlags::empty())?;
-        Ok(Self { fd, path: PathValue::from(path) })
+        Ok(Self { fd: Some(fd), path: PathValue::from(path) })
+    }
+
+    /// A directory that is gone: everything relative to it fails so.
+    pub(crate) fn lost(path: &[u8]) -> Self {
+        Self { fd: None, path: PathValue::from(path) }
     }
 
     /// The directory was removed.
     pub(crate) fn is_gone(&self) -> bool {
-        rustix::fs::fstat(&self.fd).is_ok_and(|stat| stat.st_nlink == 0)
-    }
-
-    /// Whether its path still leads to it.
-    pub(crate) fn is_reachable(&self) -> bool {
-        let id = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
-        let here = rustix::fs::fstat(&self.fd).map(id);
-        let there = rustix::fs::statat(CWD, self.path.as_bytes(), AtFlags::empty()).map(id);
-        here.is_ok() && here == there
+        self.fd.as_ref().is_none_or(|fd| rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_nlink == 0))
     }
 }
 
@@ -64,7 +62,11 @@ pub(super) fn place<'a>(at: At<'a>) -> Result<(BorrowedFd<'a>, &'a [u8]), FileEr
         return Ok((CWD, at.path));
     }
     let dir = open_dir(&at).ok_or_else(|| FileError::new(FileErrorKind::Io, "a working directory of another host"))?;
-    Ok((dir.fd.as_fd(), at.path))
+    match &dir.fd {
+        // A removed directory still lists as an empty one, which nobody means.
+        Some(fd) if !dir.is_gone() => Ok((fd.as_fd(), at.path)),
+        Some(_) | None => Err(FileError::new(FileErrorKind::CwdGone, "")),
+    }
 }
 
 /// The absolute path of a place, `.` and `..` taken out by their names as a shell's `cd` does.

@@ -142,8 +142,14 @@ fn touch_creates_and_dates() {
 fn a_waiting_read_ends_with_its_token() {
     let f = Fixture::new();
     let fifo = f.root.path().join("work/fifo");
-    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR, 0)
-        .expect("made");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .expect("made");
     let mut reader = f.files.open(f.at("fifo"), &f.cancel).expect("opened");
     let waiting = std::thread::spawn(move || reader.read(&mut [0; 8]).is_err());
     f.cancel.cancel(CancelReason::Cancelled);

@@ -32,7 +32,8 @@ fn verdict(source: Vec<u8>) -> io::Result<Json> {
         Ok(source) => source,
         Err(e) => {
             let at = e.utf8_error().valid_up_to();
-            let error = json!({"code": "parse_error", "msg": "the source is not UTF-8", "hint": null, "span": [at, at]});
+            let error =
+                json!({"code": "parse_error", "msg": "the source is not UTF-8", "hint": null, "span": [at, at]});
             return Ok(json!({"ok": false, "phase": "parse", "error": error}));
         }
     };

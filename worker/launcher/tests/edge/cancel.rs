@@ -66,6 +66,20 @@ fn the_broker_cancels_without_the_worker() {
 }
 
 #[test]
+fn a_cancelled_run_starts_nothing_more() {
+    let mut session = Session::start();
+    let cancel = bl::Cancel { call: 4, run: 3, rung: Rung::Int };
+    session.broker.send(&bl::ToLauncher::Cancel(cancel), &[]).expect("sent");
+    assert!(matches!(session.broker.recv_deadline(LIMIT).expect("a receipt").msg, bl::ToBroker::Receipt(_)));
+    let refused = session.program(3, "/bin/true", &["true"], "/", false).err().expect("refused");
+    assert_eq!((refused.stage, refused.errno), (lw::SpawnStage::Gate, 125));
+    let (id, ..) = session.program(3, "/bin/true", &["true"], "/", true).expect("a background command starts");
+    session.exited(id);
+    let (id, ..) = session.sh(4, "exit 0");
+    assert_eq!(session.exited(id).status.code, Some(0));
+}
+
+#[test]
 fn a_background_command_outlives_the_cancel_of_its_run() {
     let mut session = Session::start();
     let argv = ["sleep", "300"];

@@ -1,0 +1,169 @@
+//! Methods of the public protocol that the worker answers.
+
+mod value_get;
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use shoal_proto::broker_worker::{Answer, Call, Method, ToBroker};
+use shoal_proto::{Bytes, Text};
+use shoal_syntax::complete;
+use shoal_syntax::tree_json::to_json;
+use shoal_wire::RpcError;
+
+use crate::claim;
+use crate::output::{Query, Stream};
+use crate::session::Session;
+
+/// Version of the syntax tree's vocabulary.
+const AST_VERSION: u32 = 2;
+
+/// Answers one call.
+pub(crate) fn answer(session: &Arc<Session>, call: Call) {
+    let number = call.call;
+    let result = match serde_json::from_slice::<Json>(call.params.as_slice()) {
+        Ok(params) => dispatch(session, call.method, &params),
+        Err(error) => Err(RpcError::internal(format!("params: {error}"))),
+    };
+    let answer = match result {
+        Ok(body) => encode(number, 0, "", Some(&body)),
+        Err(error) => {
+            let code = i32::try_from(error.code).unwrap_or(-32_603);
+            encode(number, code, &error.message, error.data.as_ref())
+        }
+    };
+    if let Err(error) = session.broker.send(&ToBroker::Answer(answer), &[]) {
+        crate::note_edge(&error);
+    }
+}
+
+fn encode(call: u64, code: i32, message: &str, body: Option<&Json>) -> Answer {
+    match Bytes::new(body.map(Json::to_string).unwrap_or_default()) {
+        Ok(body) => Answer { call, code, message: Text::cut(message), body },
+        Err(_) => {
+            let message = Text::cut("the answer is larger than a frame");
+            Answer { call, code: -32_603, message, body: Bytes::default() }
+        }
+    }
+}
+
+fn dispatch(session: &Arc<Session>, method: Method, params: &Json) -> Result<Json, RpcError> {
+    match method {
+        Method::ValueGet => value_get::answer(session, params),
+        Method::Snapshot => Ok(snapshot(session, params)),
+        Method::Env => Ok(env(session)),
+        Method::Reef => Ok(json!({"active_scope": null, "bindings": []})),
+        Method::Parse => parse(session, params),
+        Method::Complete => Ok(completions(session, params)),
+        Method::Explain => explain(session, params),
+        Method::TaskOutput => task_output(session, params),
+        // A user event concerns the channels of the language, which are the evaluator's own in this build.
+        Method::Event => Ok(json!({})),
+        Method::WatchList => Ok(json!({"watches": []})),
+        Method::StreamPull | Method::StreamClose | Method::WatchStart | Method::WatchStop | Method::WatchGet => {
+            Err(RpcError::internal("this build's worker does not answer that yet"))
+        }
+    }
+}
+
+/// The broker's facts completed by ours.
+fn snapshot(session: &Session, facts: &Json) -> Json {
+    let state = session.lock();
+    let cwd = state.place.cwd.path().clone();
+    let env_hash = env_hash(&state.place.env);
+    drop(state);
+    let exists = crate::files::OpenDir::open(cwd.as_bytes()).is_ok();
+    let mut answer = json!({
+        "session": facts["session"], "owner": facts["owner"], "state": facts["state"],
+        "cwd": claim::wire_path(cwd.as_bytes()), "cwd_exists": exists, "env_hash": env_hash,
+    });
+    for member in ["last_ref", "execs_running", "idle_ttl_ms"] {
+        answer[member] = facts[member].clone();
+    }
+    answer
+}
+
+/// BLAKE3 of the environment: each variable as `NAME=value` and a NUL, sorted by name.
+pub(crate) fn env_hash(env: &shoal_eval::place::Env) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for (name, value) in env.iter() {
+        hasher.update(name.as_bytes()).update(b"=").update(value).update(b"\0");
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Names, and the values whose names the policy lets be read.
+fn env(session: &Session) -> Json {
+    let granted: Vec<&str> = match &session.facts["policy"]["env_read"] {
+        Json::Array(entries) => entries.iter().filter_map(Json::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let all = granted.contains(&"*");
+    let state = session.lock();
+    let names: Vec<&str> = state.place.env.keys().map(|name| &**name).collect();
+    let readable = state.place.env.iter().filter(|(name, _)| all || granted.contains(&&***name));
+    let values: serde_json::Map<String, Json> = readable
+        .filter_map(|(name, value)| Some((name.to_string(), std::str::from_utf8(value).ok()?.into())))
+        .collect();
+    let mut answer = json!({"granted": all, "names": names});
+    if !values.is_empty() {
+        answer["env"] = values.into();
+    }
+    answer
+}
+
+fn text<'p>(params: &'p Json, member: &str) -> Result<&'p str, RpcError> {
+    params[member].as_str().ok_or_else(|| RpcError::missing(member))
+}
+
+/// Parses a source with the session's names; the first mistake is the error.
+fn parsed(session: &Session, source: &str) -> Result<shoal_syntax::Parsed, RpcError> {
+    let parsed = shoal_syntax::parse(source, &session.snapshot().names());
+    match parsed.diags.first() {
+        None => Ok(parsed),
+        Some(diag) => {
+            let (start, end) = (diag.at.start as u64, diag.at.end as u64);
+            Err(RpcError::source(diag.message(), start, end, diag.hint.as_deref(), diag.partial))
+        }
+    }
+}
+
+fn parse(session: &Session, params: &Json) -> Result<Json, RpcError> {
+    let parsed = parsed(session, text(params, "src")?)?;
+    Ok(json!({"ast_version": AST_VERSION, "ast": to_json(&parsed.program)}))
+}
+
+fn completions(session: &Session, params: &Json) -> Json {
+    let source = params["src"].as_str().unwrap_or_default();
+    let cursor = params["cursor"].as_u64().and_then(|at| usize::try_from(at).ok()).unwrap_or(source.len());
+    let completion = complete(source, cursor, &session.snapshot().names());
+    json!({"candidates": completion.candidates})
+}
+
+/// The broker adds its verdict.
+fn explain(session: &Arc<Session>, params: &Json) -> Result<Json, RpcError> {
+    let source = params["src"].as_str().ok_or_else(|| {
+        RpcError::invalid("ast", shoal_wire::error::Reason::Type, "this build explains sources: give `src`")
+    })?;
+    let parsed = parsed(session, source)?;
+    let effects = claim::derive(&parsed.program);
+    Ok(json!({
+        "ast_version": AST_VERSION, "ast": to_json(&parsed.program), "effects": claim::effects_json(&effects),
+        "reversibility": claim::reversibility(&effects),
+    }))
+}
+
+fn task_output(session: &Session, params: &Json) -> Result<Json, RpcError> {
+    let run = params["run"].as_u64().ok_or_else(|| RpcError::missing("run"))?;
+    let task = format!("task:{run}");
+    let state = session.runs.find(run).ok_or_else(|| RpcError::unknown_task(&task))?;
+    let stream = match params["stream"].as_str() {
+        Some("stdout") => Some(Stream::Stdout),
+        Some("stderr") => Some(Stream::Stderr),
+        _ => None,
+    };
+    let max = params["max"].as_u64().and_then(|max| usize::try_from(max).ok()).unwrap_or(16_384);
+    let mut answer = state.log.read(Query { stream, offset: params["offset"].as_i64().unwrap_or(0), max });
+    answer["task"] = task.into();
+    Ok(answer)
+}

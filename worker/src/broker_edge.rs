@@ -1,0 +1,161 @@
+//! The edge to the broker: what goes up, and the answers to up-calls.
+//!
+//! A broker may die and be replaced: the edge then gets a fresh end. Up-calls that were open fail, results that were
+//! not acknowledged are told again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use shoal_chan::{ChanError, Sender};
+use shoal_proto::Bytes;
+use shoal_proto::broker_worker::{Answer, Finished, MAX_UP_CALLS, Progress, ToBroker, UpCall, UpMethod};
+use shoal_proto::launcher_worker::RunId;
+use shoal_value::{ErrorValue, code};
+
+/// An answer with its bytes.
+pub(crate) type Told = (Answer, Option<OwnedFd>);
+
+/// A result until the broker has recorded it.
+pub(crate) struct Unrecorded {
+    /// The message.
+    pub(crate) finished: Finished,
+    /// What is attached to it.
+    pub(crate) fds: Vec<OwnedFd>,
+}
+
+/// The edge as runs and ports use it.
+#[derive(Default)]
+pub(crate) struct BrokerEdge {
+    sender: Mutex<Option<Sender<ToBroker>>>,
+    calls: Mutex<HashMap<u64, SyncSender<Told>>>,
+    fewer: Condvar,
+    unrecorded: Mutex<BTreeMap<u64, Unrecorded>>,
+    next: AtomicU64,
+}
+
+impl BrokerEdge {
+    /// Takes a fresh end and ends what waited for the old one.
+    pub(crate) fn connect(&self, sender: Sender<ToBroker>) {
+        *lock(&self.sender) = Some(sender);
+        lock(&self.calls).clear();
+        self.fewer.notify_all();
+    }
+
+    /// The broker is gone; a fresh end may come.
+    pub(crate) fn disconnect(&self) {
+        *lock(&self.sender) = None;
+        lock(&self.calls).clear();
+        self.fewer.notify_all();
+    }
+
+    /// Sends, if there is a broker. One that is gone is noticed by the thread that reads from it.
+    pub(crate) fn send(&self, message: &ToBroker, fds: &[OwnedFd]) -> Result<(), ChanError> {
+        let sender = lock(&self.sender).clone().ok_or(ChanError::Closed)?;
+        let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+        sender.send(message, &fds)
+    }
+
+    /// Tells a result, and keeps it until it is recorded. Results are told in the order of their numbers: the caller
+    /// holds the session's lock.
+    pub(crate) fn finish(&self, finished: Finished, fds: Vec<OwnedFd>) {
+        let message = ToBroker::Finished(finished.clone());
+        let mut unrecorded = lock(&self.unrecorded);
+        let result = unrecorded.entry(finished.n).insert_entry(Unrecorded { finished, fds });
+        // Without a broker it is told to the next one.
+        let _told_later: Result<(), ChanError> = self.send(&message, &result.get().fds);
+    }
+
+    /// Runs whose results are not recorded yet.
+    pub(crate) fn unrecorded(&self) -> Vec<RunId> {
+        lock(&self.unrecorded).values().map(|result| result.finished.run).collect()
+    }
+
+    /// The number of the oldest unrecorded result.
+    pub(crate) fn first_unrecorded(&self) -> Option<u64> {
+        lock(&self.unrecorded).keys().next().copied()
+    }
+
+    /// Tells the unrecorded results to a fresh broker, oldest first.
+    pub(crate) fn tell_again(&self) -> Result<(), ChanError> {
+        for result in lock(&self.unrecorded).values() {
+            self.send(&ToBroker::Finished(result.finished.clone()), &result.fds)?;
+        }
+        Ok(())
+    }
+
+    /// The end of a run is recorded.
+    pub(crate) fn recorded(&self, run: RunId) {
+        lock(&self.unrecorded).retain(|_, result| result.finished.run != run);
+    }
+
+    /// Output came.
+    pub(crate) fn progress(&self, run: RunId, stdout: u64, stderr: u64) {
+        let note = format!(r#"{{"stdout_bytes":{stdout},"stderr_bytes":{stderr}}}"#);
+        if let Ok(note) = Bytes::new(note) {
+            let progress = Progress { run, seen: stdout.saturating_add(stderr), note };
+            // Progress that finds no broker is of no use to a later one.
+            let _dropped: Result<(), ChanError> = self.send(&ToBroker::Progress(progress), &[]);
+        }
+    }
+
+    /// Asks the broker for something inside a run and waits for the answer.
+    pub(crate) fn call(
+        &self,
+        run: RunId,
+        method: UpMethod,
+        params: &serde_json::Value,
+        attached: Option<OwnedFd>,
+    ) -> Result<Told, ErrorValue> {
+        let call = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let (sender, receiver) = sync_channel(1);
+        let mut calls = lock(&self.calls);
+        while calls.len() >= MAX_UP_CALLS {
+            calls = self.fewer.wait(calls).unwrap_or_else(PoisonError::into_inner);
+        }
+        calls.insert(call, sender);
+        drop(calls);
+        let params = Bytes::new(params.to_string()).map_err(|e| broken(&format!("the request is too long: {e}")))?;
+        let fds: Vec<OwnedFd> = attached.into_iter().collect();
+        if let Err(error) = self.send(&ToBroker::UpCall(UpCall { call, run, method, params }), &fds) {
+            lock(&self.calls).remove(&call);
+            return Err(broken(&error.to_string()));
+        }
+        let (answer, fd) = receiver.recv().map_err(|_| broken("the kernel's broker was replaced"))?;
+        if answer.code == 0 { Ok((answer, fd)) } else { Err(refused(&answer)) }
+    }
+
+    /// An answer came. One that nobody waits for any more is dropped.
+    pub(crate) fn told(&self, answer: Answer, fd: Option<OwnedFd>) {
+        let waiting = lock(&self.calls).remove(&answer.call);
+        self.fewer.notify_one();
+        if let Some(waiting) = waiting {
+            let _gone: Result<(), _> = waiting.send((answer, fd));
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn broken(why: &str) -> ErrorValue {
+    ErrorValue::new(code::IO_ERROR, format!("the kernel did not answer: {why}"))
+}
+
+/// The broker's refusal as an error of the language.
+fn refused(answer: &Answer) -> ErrorValue {
+    let code = match answer.code {
+        -32_010 | -32_011 => code::NOT_PERMITTED,
+        -32_004 => code::NOT_FOUND,
+        _ => code::CUSTOM,
+    };
+    let data: serde_json::Value = serde_json::from_slice(answer.body.as_slice()).unwrap_or_default();
+    let error = ErrorValue::new(code, answer.message.as_str());
+    match data["hint"].as_str() {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}

@@ -1,0 +1,172 @@
+//! The ports that only a session has: journal and content store, both at the broker.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, Weak};
+use std::time::Instant;
+
+use serde_json::{Value as Json, json};
+use shoal_eval::cancel::CancelToken;
+use shoal_eval::host::session::StatementEnd;
+use shoal_eval::host::{Journal, JournalQuery, JournalRow, Store, UndoReport};
+use shoal_proto::broker_worker::UpMethod;
+use shoal_proto::launcher_worker::RunId;
+use shoal_value::error::Span;
+use shoal_value::{ErrorValue, Record, Str, Value, code};
+
+use crate::broker_edge::Told;
+use crate::clock;
+use crate::host::SessionPorts;
+use crate::session::Session;
+
+/// Source of a statement in its entry.
+const MAX_SRC: usize = 64 * 1024;
+/// Bytes of one stored value that are taken into memory.
+const MAX_BLOB: usize = 256 * 1024 * 1024;
+
+thread_local! {
+    /// The execution whose evaluating thread this is; 0 elsewhere.
+    static RUN: Cell<RunId> = const { Cell::new(0) };
+    /// Statements begun in it.
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Evaluates a request: up-calls of this thread belong to it.
+pub(crate) fn inside<T>(run: RunId, evaluate: impl FnOnce() -> T) -> T {
+    RUN.set(run);
+    COUNT.set(0);
+    let result = evaluate();
+    RUN.set(0);
+    result
+}
+
+/// A statement that runs.
+struct Statement {
+    run: RunId,
+    n: u64,
+    src: String,
+    started: Instant,
+}
+
+/// Ports over the session's edge to the broker.
+pub(crate) struct Ports {
+    session: Weak<Session>,
+    config: Record,
+    statements: Mutex<HashMap<u64, Statement>>,
+    next: AtomicU64,
+}
+
+impl Ports {
+    /// Ports of a session that is being made, with the policy's `config`.
+    pub(crate) fn new(session: Weak<Session>, config: Record) -> Self {
+        Self { session, config, statements: Mutex::default(), next: AtomicU64::new(1) }
+    }
+
+    fn ask(&self, run: RunId, method: UpMethod, params: &Json) -> Result<Told, ErrorValue> {
+        if run == 0 {
+            let text = "the kernel answers this only inside a request, not in a task of the language";
+            return Err(ErrorValue::new(code::CUSTOM, text));
+        }
+        let session = self.session.upgrade().ok_or_else(|| ErrorValue::new(code::IO_ERROR, "the session is over"))?;
+        session.broker.call(run, method, params, None)
+    }
+}
+
+impl SessionPorts for Ports {
+    fn config(&self) -> Record {
+        self.config.clone()
+    }
+}
+
+impl Store for Ports {
+    fn load(&self, hash: &str, _cancel: &CancelToken) -> Result<Option<Vec<u8>>, ErrorValue> {
+        match self.ask(RUN.get(), UpMethod::BlobGet, &json!({"hash": hash})) {
+            Ok((_, Some(fd))) => shoal_sys::memfd::read_sealed(&fd, MAX_BLOB)
+                .map(Some)
+                .map_err(|e| ErrorValue::new(code::IO_ERROR, format!("stored value: {e}"))),
+            Ok((_, None)) => Ok(None),
+            Err(error) if *error.code == *code::NOT_FOUND => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Journal for Ports {
+    fn statement_begin(&self, source: &str, _span: Span) -> Result<u64, ErrorValue> {
+        let run = RUN.get();
+        let n = COUNT.get() + 1;
+        COUNT.set(n);
+        self.ask(run, UpMethod::StatementBegin, &json!({"n": n}))?;
+        let entry = self.next.fetch_add(1, Ordering::Relaxed);
+        let src = source.get(..source.floor_char_boundary(MAX_SRC)).unwrap_or_default().to_owned();
+        let statement = Statement { run, n, src, started: clock::now() };
+        self.statements.lock().unwrap_or_else(PoisonError::into_inner).insert(entry, statement);
+        Ok(entry)
+    }
+
+    fn statement_end(&self, entry: u64, end: StatementEnd) {
+        let statement = self.statements.lock().unwrap_or_else(PoisonError::into_inner).remove(&entry);
+        let Some(Statement { run, n, src, started }) = statement else { return };
+        let dur_ns = u64::try_from(clock::now().duration_since(started).as_nanos()).unwrap_or(u64::MAX);
+        let params = json!({"n": n, "src": src, "ok": end.ok, "status": end.status, "dur_ns": dur_ns});
+        // A broker that is gone has lost the statement's row with its own; the execution's row tells of it.
+        let _unrecorded: Result<Told, ErrorValue> = self.ask(run, UpMethod::StatementEnd, &params);
+    }
+
+    fn query(&self, query: &JournalQuery, _cancel: &CancelToken) -> Result<Vec<JournalRow>, ErrorValue> {
+        let mut params = json!({});
+        if query.this_session
+            && let Some(session) = self.session.upgrade()
+        {
+            params["session"] = session.facts["session"].clone();
+        }
+        let members = [("head", &query.head), ("principal", &query.principal)];
+        for (name, value) in members {
+            if let Some(value) = value {
+                params[name] = (&**value).into();
+            }
+        }
+        if let Some(limit) = query.limit {
+            params["limit"] = limit.into();
+        }
+        let (answer, _) = self.ask(RUN.get(), UpMethod::Journal, &params)?;
+        let rows: Vec<Json> = serde_json::from_slice(answer.body.as_slice())
+            .map_err(|e| ErrorValue::new(code::IO_ERROR, format!("the journal's answer: {e}")))?;
+        Ok(rows.iter().map(row).collect())
+    }
+
+    fn undo(&self, _entry: Option<&str>, _cancel: &CancelToken) -> Result<UndoReport, ErrorValue> {
+        Err(ErrorValue::new(code::CUSTOM, "nothing to undo: this build's worker records no inverses"))
+    }
+}
+
+/// A row of the public protocol as an entry of the language.
+fn row(row: &Json) -> JournalRow {
+    let text = |value: &Json| -> Str {
+        match value {
+            Json::String(text) => text.as_str().into(),
+            Json::Null => "".into(),
+            other => other.to_string().into(),
+        }
+    };
+    let ts = row["ts"].as_i64().and_then(|ns| jiff::Timestamp::from_nanosecond(ns.into()).ok());
+    let effects = row["effects"].as_array().map(Vec::as_slice).unwrap_or_default();
+    JournalRow {
+        id: text(&row["id"]),
+        ts: ts.unwrap_or_default(),
+        principal: text(&row["principal"]),
+        src: text(&row["src"]),
+        ok: row["ok"].as_bool(),
+        status: row["status"].as_i64(),
+        effects: effects.iter().map(|effect| text(&effect["kind"])).collect(),
+    }
+}
+
+/// A record of plain JSON: what `config` is.
+pub(crate) fn record(json: &Json) -> Record {
+    match shoal_value::json::parse(&json.to_string()) {
+        Ok(Value::Record(record)) => record,
+        Ok(_) | Err(_) => Record::empty(),
+    }
+}

@@ -1,0 +1,163 @@
+//! One execution: parse and claim, wait for the order, evaluate on a snapshot, commit, number, tell.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
+
+use serde_json::{Value as Json, json};
+use shoal_eval::host::{Note, Run, Sink};
+use shoal_eval::request::{Changes, Finish, Position, State};
+use shoal_proto::broker_worker::{self as edge, Finished, Prepare, Prepared, ToBroker};
+use shoal_proto::{Bytes, Text, Violation};
+use shoal_syntax::{Diag, Parsed};
+use shoal_value::Value;
+
+use crate::broker_edge::BrokerEdge;
+use crate::claim;
+use crate::clock;
+use crate::finish::{self, Ended};
+use crate::ports;
+use crate::runs::RunState;
+use crate::session::{Order, Session, env_list};
+use crate::transcript::Entry;
+
+/// Serves one execution from its source to its end.
+pub(crate) fn serve(session: &Arc<Session>, prepare: Prepare, run: &Arc<RunState>, orders: &Receiver<Order>) {
+    let id = prepare.run;
+    if let Err(error) = go(session, prepare, run, orders) {
+        crate::note_edge(&error.into());
+    }
+    run.set_over();
+    session.forget_orders(id);
+}
+
+fn go(
+    session: &Arc<Session>,
+    prepare: Prepare,
+    run: &Arc<RunState>,
+    orders: &Receiver<Order>,
+) -> Result<(), Violation> {
+    let snapshot = session.snapshot();
+    let source = prepare.src.as_str();
+    let parsed = shoal_syntax::parse(source, &snapshot.names());
+    let (claim, is_parsed) = match parsed.diags.first() {
+        Some(diag) => (parse_error(diag), false),
+        None => (claim::of(&parsed.program, &snapshot, prepare.plan), true),
+    };
+    let claim = Bytes::new(claim.to_string()).map_err(|e| Violation::Encode(e.to_string()))?;
+    let prepared = ToBroker::Prepared(Prepared { run: prepare.run, claim, parsed: is_parsed });
+    let told = session.broker.send(&prepared, &[]);
+    let is_ordered = told.is_ok() && is_parsed && !prepare.plan && orders.recv() == Ok(Order::Run);
+    if !is_ordered {
+        session.runs.forget(prepare.run);
+        return Ok(());
+    }
+    run.set_running();
+    let started = clock::now();
+    let finish = evaluate(session, &prepare, &parsed, run, snapshot);
+    // What the programs print from here on belongs to nobody who waits.
+    run.log.end();
+    tell(session, &prepare, run, finish, started)
+}
+
+fn evaluate(
+    session: &Arc<Session>,
+    prepare: &Prepare,
+    parsed: &Parsed,
+    run: &Arc<RunState>,
+    snapshot: State,
+) -> Finish {
+    let meter: Arc<RunState> = Arc::clone(run);
+    let request = Run { id: prepare.run, cancel: run.cancel.clone(), meter, sink: Arc::new(Unheard) };
+    let position = Position { statement: prepare.position == edge::Position::Stmt, session: true };
+    ports::inside(prepare.run, || {
+        session.evaluators.run(&parsed.program, prepare.src.as_str(), &snapshot, position, request)
+    })
+}
+
+/// Commits, gives the result its number and tells it; all under one lock, so that numbers follow commits.
+fn tell(
+    session: &Session,
+    prepare: &Prepare,
+    run: &RunState,
+    finish: Finish,
+    started: Instant,
+) -> Result<(), Violation> {
+    let ended = Ended::new(&finish, run.cancel.reason());
+    let elapsed = clock::now().duration_since(started);
+    let (stdout, stderr) = ended.outputs();
+    let bytes = ended.wire.as_ref().map_or(0, String::len);
+    let changed = changed(&finish.changes);
+    let cwd = finish.changes.cwd.as_ref().map(|(cwd, ..)| cwd.path().clone());
+
+    let mut state = session.lock();
+    let cwd = cwd.unwrap_or_else(|| state.place.cwd.path().clone());
+    state.commit(finish.changes);
+    let n = session.results.push(Entry::new(ended.value.clone(), ended.is_ok(), prepare.src.as_str(), bytes));
+    let value = ended.elided(n, prepare.elide);
+    let full = ended.wire.as_ref().filter(|wire| **wire != value);
+    let mut fds: Vec<OwnedFd> = Vec::new();
+    let mut attach = |name: &str, bytes: Option<&[u8]>| {
+        let made = bytes.and_then(|bytes| finish::attach(name, bytes).ok());
+        let is_attached = made.is_some();
+        fds.extend(made);
+        is_attached
+    };
+    let (has_stdout, has_stderr) = (attach("stdout", stdout.as_deref()), attach("stderr", stderr.as_deref()));
+    let has_full = attach("value", full.map(String::as_bytes));
+    let env_changed = changed.contains(&"env");
+    let finished = Finished {
+        run: prepare.run,
+        n,
+        ending: ended.ending,
+        value: json_bytes(value)?,
+        render: Text::cut(&ended.render(n, prepare.tty, state.place.cwd.path().clone())),
+        detail: json_bytes(ended.detail(n, run.log.counts(), &changed).to_string())?,
+        elapsed_ms: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+        cwd: path_bytes(cwd.as_bytes())?,
+        env_changed,
+        env: if env_changed { env_list(&state.place.env)? } else { Default::default() },
+        session_cwd: path_bytes(state.place.cwd.path().as_bytes())?,
+        stdout: has_stdout,
+        stderr: has_stderr,
+        full: has_full,
+    };
+    let broker: &BrokerEdge = &session.broker;
+    broker.finish(finished, fds);
+    Ok(())
+}
+
+fn changed(changes: &Changes) -> Vec<&'static str> {
+    let mut changed = Vec::new();
+    changed.extend(changes.cwd.is_some().then_some("cwd"));
+    changed.extend((!changes.env.is_empty()).then_some("env"));
+    changed
+}
+
+fn json_bytes<const N: usize>(text: String) -> Result<Bytes<N>, Violation> {
+    Bytes::new(text).map_err(|e| Violation::Encode(e.to_string()))
+}
+
+fn path_bytes(path: &[u8]) -> Result<Bytes<4096>, Violation> {
+    Bytes::new(path).map_err(|e| Violation::Encode(e.to_string()))
+}
+
+/// A source that does not parse, as a claim says it.
+pub(crate) fn parse_error(diag: &Diag) -> Json {
+    json!({"parse_error": {
+        "message": diag.message(), "span": {"start": diag.at.start, "end": diag.at.end},
+        "hint": diag.hint, "incomplete": diag.partial,
+    }})
+}
+
+/// Values of statements before the last have no place in an answer.
+struct Unheard;
+
+impl Sink for Unheard {
+    fn value(&self, _value: &Value, _bare: bool) {}
+
+    fn text(&self, _text: &str) {}
+
+    fn note(&self, _note: Note) {}
+}

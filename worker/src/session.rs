@@ -1,0 +1,309 @@
+//! A session: its state, and the loop that takes what the broker sends.
+//!
+//! One thread reads the broker's edge and never waits for anything else; every execution and every answer has a thread of
+//! its own, so that lists, reads and cancels are answered while all executions are busy.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::Sender as Orders;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use shoal_chan::{Chan, ChanError, Received, Receiver, Sender};
+use shoal_eval::cancel::CancelReason;
+use shoal_eval::host::Dir;
+use shoal_eval::place::{Env, Place};
+use shoal_eval::request::{Evaluators, State};
+use shoal_eval::stack;
+use shoal_proto::broker_worker::{Cancel, OpenRun, Prepare, Setup, ToBroker, ToWorker, WorkerHello};
+use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
+use shoal_proto::launcher_worker::RunId;
+use shoal_proto::{Bytes, List, Text, Violation};
+
+use crate::answers;
+use crate::broker_edge::BrokerEdge;
+use crate::commands::Commands;
+use crate::files::{self, LocalFiles, OpenDir};
+use crate::host::WorkerHost;
+use crate::launcher_edge::LauncherEdge;
+use crate::ports::{self, Ports};
+use crate::request;
+use crate::runs::Runs;
+use crate::transcript::Results;
+
+/// Bytes kept of one stream of a program.
+const KEPT: usize = 64 * 1024 * 1024;
+
+/// Variables a session has unless its creator says otherwise: no pager, no prompt, no terminal, no colour.
+const DEFAULTS: &[(&str, &str)] =
+    &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb"), ("NO_COLOR", "1")];
+
+/// What an execution waits for after its claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// Evaluate.
+    Run,
+    /// Forget it.
+    Discard,
+}
+
+/// A session's worker.
+pub(crate) struct Session {
+    /// What the broker was told of and asked for.
+    pub(crate) broker: BrokerEdge,
+    launcher: Arc<LauncherEdge>,
+    /// Executions by the broker's numbers.
+    pub(crate) runs: Arc<Runs>,
+    /// Evaluators over the session's host.
+    pub(crate) evaluators: Evaluators,
+    /// State of the last commit. Held while a result gets its number and is told, so that numbers follow commits.
+    state: Mutex<State>,
+    /// Numbered results.
+    pub(crate) results: Arc<Results>,
+    /// Facts of the session, as the broker told them.
+    pub(crate) facts: serde_json::Value,
+    orders: Mutex<HashMap<RunId, Orders<Order>>>,
+}
+
+/// Runs the session until the launcher or, before its first message, the broker ends.
+pub(crate) fn serve(launcher_end: OwnedFd, broker_end: OwnedFd) -> Result<(), ChanError> {
+    let (launcher, from_launcher) = LauncherEdge::greet(launcher_end)?;
+    let (to_broker, mut from_broker) = Chan::<ToBroker, ToWorker>::from_fd(broker_end)?.split();
+    let Received { msg: ToWorker::Setup(setup), .. } = from_broker.recv()? else {
+        return Err(Violation::State { what: "a message", state: "awaiting the setup" }.into());
+    };
+    check(&setup.hello)?;
+    let session = Session::new(launcher.clone(), &setup)?;
+    session.greet(to_broker)?;
+    let listener = Arc::clone(&session);
+    read_on_a_thread(&listener, from_broker)?;
+    let end = launcher.listen(from_launcher, move |_generation, end| adopt(&session, end));
+    match end {
+        ChanError::Closed => Ok(()),
+        other => Err(other),
+    }
+}
+
+/// A fresh broker came: its edge replaces the old one.
+fn adopt(session: &Arc<Session>, end: OwnedFd) {
+    let adopted = (|| {
+        let (to_broker, mut from_broker) = Chan::<ToBroker, ToWorker>::from_fd(end)?.split();
+        let session = Arc::clone(session);
+        std::thread::Builder::new().name("adopt".into()).spawn(move || {
+            let first = from_broker.recv();
+            if let Ok(Received { msg: ToWorker::Setup(setup), .. }) = first
+                && check(&setup.hello).is_ok()
+            {
+                match session.greet(to_broker) {
+                    Ok(()) => session.read(from_broker),
+                    Err(error) => crate::note_edge(&error),
+                }
+            }
+        })?;
+        Ok::<(), ChanError>(())
+    })();
+    if let Err(error) = adopted {
+        crate::note_edge(&error);
+    }
+}
+
+fn read_on_a_thread(session: &Arc<Session>, from_broker: Receiver<ToWorker>) -> Result<(), ChanError> {
+    let session = Arc::clone(session);
+    std::thread::Builder::new().name("broker".into()).spawn(move || session.read(from_broker))?;
+    Ok(())
+}
+
+fn check(hello: &Hello) -> Result<(), ChanError> {
+    if hello.version == EDGE_VERSION { Ok(()) } else { Err(Violation::Version(hello.version).into()) }
+}
+
+impl Session {
+    fn new(launcher: Arc<LauncherEdge>, setup: &Setup) -> Result<Arc<Self>, ChanError> {
+        let facts: serde_json::Value =
+            serde_json::from_slice(setup.state.as_slice()).map_err(|e| Violation::Body(e.to_string()))?;
+        let env = environment(setup.env.as_slice().iter().map(Bytes::as_slice));
+        let var = |name: &str| env.get(name).and_then(|v| std::str::from_utf8(v).ok()).map(str::to_owned);
+        let trash = files::trash_of(|name| var(name).map(Into::into));
+        let user = ["USER", "LOGNAME"].into_iter().find_map(var).map(Into::into);
+        let cwd = setup.cwd.as_slice();
+        let dir: Arc<dyn Dir> = Arc::new(OpenDir::open(cwd).unwrap_or_else(|_| OpenDir::lost(cwd)));
+        let state = State::new(Place::new(dir, env));
+        let runs = Arc::new(Runs::default());
+        let commands = Commands::new(launcher.clone(), runs.clone(), KEPT)?;
+        let results = Results::starting_at(setup.next_out);
+        Ok(Arc::new_cyclic(|weak: &std::sync::Weak<Self>| {
+            let ports = Arc::new(Ports::new(weak.clone(), ports::record(&facts["config"])));
+            let host = WorkerHost::session(LocalFiles::new(trash), commands, user, ports);
+            let (late, progress) = (weak.clone(), weak.clone());
+            runs.on_progress(move |run, stdout, stderr| {
+                if let Some(session) = progress.upgrade() {
+                    session.broker.progress(run, stdout, stderr);
+                }
+            });
+            let evaluators = Evaluators::new(Arc::new(host), move |bindings| {
+                if let Some(session) = late.upgrade() {
+                    session.lock().commit_bindings(bindings);
+                }
+            });
+            Self {
+                broker: BrokerEdge::default(),
+                launcher,
+                runs: runs.clone(),
+                evaluators,
+                state: Mutex::new(state),
+                results,
+                facts,
+                orders: Mutex::default(),
+            }
+        }))
+    }
+
+    /// The state, for a commit and the numbering that goes with it.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state as of the last commit, with the results so far.
+    pub(crate) fn snapshot(&self) -> State {
+        let mut state = self.lock().clone();
+        state.transcript = Some(self.results.snapshot());
+        state
+    }
+
+    /// An execution is over: it takes no more orders.
+    pub(crate) fn forget_orders(&self, run: RunId) {
+        self.orders().remove(&run);
+        self.launcher.forget_run(run);
+    }
+
+    fn orders(&self) -> MutexGuard<'_, HashMap<RunId, Orders<Order>>> {
+        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a fresh end: our hello, what is still open and where the session stands, then the results that are not
+    /// recorded. The state is held meanwhile, so no result is told in between.
+    fn greet(&self, to_broker: Sender<ToBroker>) -> Result<(), ChanError> {
+        let state = self.lock();
+        let unrecorded = self.broker.unrecorded();
+        let finished = unrecorded.iter().map(|run| OpenRun { run: *run, finished: true, prepared: false });
+        let started = self.runs.all().into_iter().filter(|(run, _)| !unrecorded.contains(run));
+        let live = started.filter(|(_, state)| !state.is_over()).map(|(run, state)| OpenRun {
+            run,
+            finished: false,
+            prepared: !state.is_running(),
+        });
+        let open: Vec<OpenRun> = finished.chain(live).collect();
+        let hello = WorkerHello {
+            hello: Hello { version: EDGE_VERSION, build: Text::cut(BUILD), generation: 0 },
+            open: List::new(open).map_err(|e| Violation::Encode(e.to_string()))?,
+            // The broker counts on from here: results it has not recorded come after the hello.
+            next_out: self.broker.first_unrecorded().unwrap_or_else(|| self.results.next()),
+            cwd: Bytes::new(state.place.cwd.path().as_bytes()).map_err(|e| Violation::Encode(e.to_string()))?,
+            env: env_list(&state.place.env)?,
+        };
+        self.broker.connect(to_broker);
+        self.broker.send(&ToBroker::Hello(hello), &[])?;
+        self.broker.tell_again()
+    }
+
+    /// Takes what the broker sends until it ends.
+    fn read(self: &Arc<Self>, mut from_broker: Receiver<ToWorker>) {
+        let end = loop {
+            let Received { msg, mut fds } = match from_broker.recv() {
+                Ok(received) => received,
+                Err(end) => break end,
+            };
+            if let Err(end) = self.on_broker(msg, fds.pop()) {
+                break end;
+            }
+        };
+        if !matches!(end, ChanError::Closed) {
+            crate::note_edge(&end);
+        }
+        // What was prepared for this broker never runs: the next one knows nothing of it.
+        self.orders().clear();
+        self.broker.disconnect();
+    }
+
+    fn on_broker(self: &Arc<Self>, message: ToWorker, fd: Option<OwnedFd>) -> Result<(), ChanError> {
+        match message {
+            ToWorker::Setup(_) => return Err(Violation::State { what: "Setup", state: "up" }.into()),
+            ToWorker::Prepare(prepare) => self.prepare(prepare)?,
+            ToWorker::Run(run) => self.order(run.run, Order::Run),
+            ToWorker::Discard(run) => self.order(run.run, Order::Discard),
+            ToWorker::Cancel(cancel) => self.cancel(cancel),
+            ToWorker::Ack(run) => self.broker.recorded(run.run),
+            ToWorker::Call(call) => {
+                let session = Arc::clone(self);
+                stack::spawn_evaluator("answer", move || answers::answer(&session, call))?;
+            }
+            ToWorker::Told(answer) => self.broker.told(answer, fd),
+            ToWorker::Freeze(run) => self.pause(run.run, true),
+            ToWorker::Thaw(run) => self.pause(run.run, false),
+        }
+        Ok(())
+    }
+
+    fn prepare(self: &Arc<Self>, prepare: Prepare) -> Result<(), ChanError> {
+        let (orders, taken) = std::sync::mpsc::channel();
+        let run = prepare.run;
+        let state = self.runs.enter(run);
+        self.orders().insert(run, orders);
+        let session = Arc::clone(self);
+        stack::spawn_evaluator("run", move || request::serve(&session, prepare, &state, &taken))?;
+        Ok(())
+    }
+
+    /// An order for a run that takes none any more is late, and nothing else.
+    fn order(&self, run: RunId, order: Order) {
+        if let Some(orders) = self.orders().get(&run) {
+            let _late: Result<(), _> = orders.send(order);
+        }
+    }
+
+    fn cancel(&self, cancel: Cancel) {
+        self.launcher.mark_climbed(cancel.run);
+        if let Some(state) = self.runs.find(cancel.run) {
+            state.cancel.cancel(if cancel.deadline { CancelReason::Deadline } else { CancelReason::Cancelled });
+        }
+    }
+
+    fn pause(&self, run: RunId, paused: bool) {
+        if let Some(state) = self.runs.find(run) {
+            state.pause.set(paused);
+        }
+    }
+}
+
+/// The environment of a session: what its creator gave, and the defaults that are not set.
+fn environment<'a>(pairs: impl Iterator<Item = &'a [u8]>) -> Env {
+    let defaults = DEFAULTS.iter().map(|(name, value)| ((*name).into(), value.as_bytes().into()));
+    let given = pairs.filter_map(|pair| {
+        let at = pair.iter().position(|b| *b == b'=').filter(|at| *at > 0)?;
+        let (name, value) = pair.split_at(at);
+        Some((std::str::from_utf8(name).ok()?.into(), value.get(1..).unwrap_or_default().into()))
+    });
+    // The later of two equal names wins.
+    defaults.chain(given).collect()
+}
+
+/// An environment as a message carries it.
+pub(crate) fn env_list(env: &Env) -> Result<List<Bytes<131_072>, 65_536>, Violation> {
+    let pairs = env.iter().map(|(name, value)| Bytes::new([name.as_bytes(), b"=", value].concat()));
+    let pairs = pairs.collect::<Result<Vec<_>, _>>().map_err(|e| Violation::Encode(e.to_string()))?;
+    List::new(pairs).map_err(|e| Violation::Encode(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_give_way() {
+        let env = environment([&b"TERM=xterm"[..], b"A=b=c", b"=bad", b"none"].into_iter());
+        let var = |name: &str| env.get(name).map(|v| v.to_vec());
+        assert_eq!(var("TERM").as_deref(), Some(&b"xterm"[..]));
+        assert_eq!(var("PAGER").as_deref(), Some(&b"cat"[..]));
+        assert_eq!(var("A").as_deref(), Some(&b"b=c"[..]));
+        assert_eq!(env.size(), DEFAULTS.len() + 1);
+    }
+}
