@@ -47,6 +47,7 @@ pub(crate) struct Pane {
     rebuilt: bool,
     /// The program has to be told to repaint.
     wants_repaint: bool,
+    /// Always on, but for one side of the oracle test.
     fast: bool,
 }
 

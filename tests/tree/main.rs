@@ -5,4 +5,5 @@
 mod isolation;
 mod limits;
 mod start;
+mod terminals;
 mod work;

@@ -58,6 +58,83 @@ fn a_pager_is_scrolled_and_left() {
 }
 
 #[test]
+fn a_process_viewer_refreshes_and_is_left() {
+    let mut host = Host::start();
+    let top = host.open(1, 100, 30, &["top", "-d", "60"]);
+    host.until(1, "PID");
+    host.send(1, vec![text("1")]);
+    host.send(1, vec![text("q")]);
+    assert_eq!(host.reap(1, &top).code, Some(0));
+}
+
+#[test]
+fn hunks_are_chosen_one_by_one() {
+    let mut host = Host::start();
+    let dir = Scratch::new("git");
+    let script = format!(
+        "cd {} && export HOME=$PWD && git init -q . && seq 1 40 >f && git add f && \
+         git -c user.name=a -c user.email=a@b commit -qm m && sed -i 's/^3$/three/; s/^30$/thirty/' f && \
+         git add -p f && git diff --cached --stat | cat && git --no-pager diff --cached -U0 | grep '^[+-][a-z0-9]'",
+        dir.0.display()
+    );
+    let shell = host.open(1, 80, 60, &["sh", "-c", &script]);
+    host.until(1, "Stage this hunk [");
+    host.type_text(1, "n\n");
+    host.until(1, "(2/2) Stage this hunk [");
+    host.type_text(1, "y\n");
+    assert_eq!(host.reap(1, &shell).code, Some(0));
+    let screen = host.read(1, Some(Wait { exit: true, ..patient() }));
+    let shown = lines(&screen);
+    assert!(shown.contains(&" 1 file changed, 1 insertion(+), 1 deletion(-)"), "{shown:?}");
+    assert_eq!(shown.last_chunk(), Some(&["-30", "+thirty"]), "only the chosen hunk is staged");
+}
+
+#[test]
+fn a_line_is_found_and_picked() {
+    let mut host = Host::start();
+    let shell =
+        host.open(1, 60, 15, &["sh", "-c", "picked=$(printf 'apple\nbanana\ncherry\n' | fzf); echo \"got $picked\""]);
+    host.until(1, "3/3");
+    host.send(1, vec![text("ban")]);
+    host.until(1, "1/3");
+    host.send(1, vec![key("Enter")]);
+    host.until(1, "got banana");
+    host.reap(1, &shell);
+}
+
+#[test]
+fn a_passphrase_of_ssh_is_asked_for_and_not_shown() {
+    let mut host = Host::start();
+    let dir = Scratch::new("ssh");
+    let script =
+        format!("cd {} && ssh-keygen -q -t ed25519 -C mark -N secret -f k && ssh-keygen -y -f k", dir.0.display());
+    let shell = host.sh(1, &script);
+    host.until(1, "passphrase: ");
+    host.send(1, vec![text("secret"), key("Enter")]);
+    let screen = host.until(1, "ssh-ed25519 ");
+    assert!(!lines(&screen).concat().contains("secret"), "{:?}", lines(&screen));
+    assert_eq!(host.reap(1, &shell).code, Some(0));
+}
+
+/// A directory for one test.
+struct Scratch(std::path::PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("shoal-ptyd-{name}-{}", std::process::id()));
+        std::fs::create_dir(&dir).expect("a fresh directory");
+        Self(dir)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A test that failed may leave a program that still writes here.
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+#[test]
 fn a_password_is_typed_without_echo() {
     let mut host = Host::start();
     let script = "stty -echo; printf 'Password: '; read -r p; stty echo; echo; echo \"length ${#p}\"";
