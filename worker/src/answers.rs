@@ -13,6 +13,7 @@ use shoal_wire::RpcError;
 
 use crate::claim;
 use crate::output::{Query, Stream};
+use crate::runs::RunState;
 use crate::session::Session;
 
 /// Version of the syntax tree's vocabulary.
@@ -146,7 +147,7 @@ fn explain(session: &Arc<Session>, params: &Json) -> Result<Json, RpcError> {
         RpcError::invalid("ast", shoal_wire::error::Reason::Type, "this build explains sources: give `src`")
     })?;
     let parsed = parsed(session, source)?;
-    let effects = claim::derive(&parsed.program);
+    let effects = claim::derive(session, &parsed.program, &session.snapshot(), &RunState::new());
     Ok(json!({
         "ast_version": AST_VERSION, "ast": to_json(&parsed.program), "effects": claim::effects_json(&effects),
         "reversibility": claim::reversibility(&effects),

@@ -1,15 +1,21 @@
 //! What a source is claimed to do, before it runs.
 
+use std::sync::Arc;
+
 use serde_json::{Value as Json, json};
 use shoal_eval::effects::Effect;
+use shoal_eval::host::{Run, Silent};
 use shoal_eval::request::State;
 use shoal_syntax::ast::Program;
 use shoal_syntax::describe;
 use shoal_syntax::tree_json::to_json;
 
+use crate::runs::RunState;
+use crate::session::Session;
+
 /// The claim of a parsed source. A plan's also has what it is bound to.
-pub(crate) fn of(program: &Program, state: &State, plan: bool) -> Json {
-    let effects = derive(program);
+pub(crate) fn of(session: &Session, program: &Program, state: &State, run: &Arc<RunState>, plan: bool) -> Json {
+    let effects = derive(session, program, state, run);
     let description = describe(program);
     let names: Vec<_> = description.values.iter().chain(&description.commands).map(|name| &**name).collect();
     let mut claim = json!({
@@ -23,9 +29,11 @@ pub(crate) fn of(program: &Program, state: &State, plan: bool) -> Json {
     claim
 }
 
-/// The effects of a program: that of doing anything, for every program that has statements.
-pub(crate) fn derive(program: &Program) -> Vec<Effect> {
-    if program.stmts.is_empty() { Vec::new() } else { vec![Effect::Opaque] }
+/// The effects of a program, derived without running it. A cancel ends the derivation, which is opaque then.
+pub(crate) fn derive(session: &Session, program: &Program, state: &State, run: &Arc<RunState>) -> Vec<Effect> {
+    let meter: Arc<RunState> = Arc::clone(run);
+    let request = Run { id: 0, cancel: run.cancel.clone(), meter, sink: Arc::new(Silent) };
+    session.evaluators.derive(program, state, request)
 }
 
 /// `irreversible` if something can never be taken back.

@@ -59,7 +59,10 @@ fn serve_session() -> io::Result<ExitCode> {
     let launcher = shoal_sys::fd::inherited(LAUNCHER_FD)?;
     let broker = shoal_sys::fd::inherited(BROKER_FD)?;
     #[cfg(target_os = "linux")]
-    shoal_sys::prctl::set_dumpable(false)?;
+    {
+        shoal_sys::prctl::set_dumpable(false)?;
+        shoal_jail::confine::worker().map_err(|failed| io::Error::other(failed.to_string()))?;
+    }
     match session::serve(launcher, broker) {
         Ok(()) | Err(ChanError::Closed) => Ok(ExitCode::SUCCESS),
         Err(error) => Err(io::Error::other(error.to_string())),

@@ -43,7 +43,7 @@ fn go(
     let parsed = shoal_syntax::parse(source, &snapshot.names());
     let (claim, is_parsed) = match parsed.diags.first() {
         Some(diag) => (parse_error(diag), false),
-        None => (claim::of(&parsed.program, &snapshot, prepare.plan), true),
+        None => (claim::of(session, &parsed.program, &snapshot, run, prepare.plan), true),
     };
     let claim = Bytes::new(claim.to_string()).map_err(|e| Violation::Encode(e.to_string()))?;
     let prepared = ToBroker::Prepared(Prepared { run: prepare.run, claim, parsed: is_parsed });

@@ -139,9 +139,9 @@ impl Session {
                     session.broker.progress(run, stdout, stderr);
                 }
             });
-            let evaluators = Evaluators::new(Arc::new(host), move |bindings| {
+            let evaluators = Evaluators::new(Arc::new(host), move |changes| {
                 if let Some(session) = late.upgrade() {
-                    session.lock().commit_bindings(bindings);
+                    session.lock().commit_task(changes);
                 }
             });
             Self {

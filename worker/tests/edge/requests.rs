@@ -57,7 +57,11 @@ fn a_source_that_does_not_parse_is_claimed_so_and_takes_no_number() {
     assert!(claim["parse_error"]["message"].is_string(), "{claim}");
     assert!(claim["parse_error"]["span"]["start"].is_u64());
     let (run, claim) = session.prepare("1", Position::Value);
-    assert!(claim["effects"].is_array());
+    assert_eq!((&claim["effects"], &claim["reversibility"]), (&json!([]), &json!("reversible")));
+    let (other, claim) = session.prepare("cat a.txt", Position::Value);
+    assert_eq!(claim["effects"][0]["kind"], json!("fs_read"), "{claim}");
+    assert_eq!(claim["head"], json!("cat"));
+    session.worker.send(&ToWorker::Discard(Run { run: other }), &[]).expect("sent");
     session.worker.send(&ToWorker::Discard(Run { run }), &[]).expect("sent");
     assert_eq!(session.run("2").finished.n, 1);
 }
