@@ -37,8 +37,13 @@ pub fn bound_to<'t>(text: &'t str, uri: Option<&str>, limit: usize) -> Bounded<'
     if !head.ends_with('\n') {
         out.push('\n');
     }
-    out.push_str(&format!("…({left_out} more lines, fetch via {})", uri.unwrap_or("ref")));
+    out.push_str(&marker(left_out, uri));
     Bounded { shown: head.lines().count(), text: Cow::Owned(out), left_out }
+}
+
+/// The line that says how many lines are missing and where they are.
+pub fn marker(lines: usize, uri: Option<&str>) -> String {
+    format!("…({lines} more lines, fetch via {})", uri.unwrap_or("ref"))
 }
 
 /// The leading lines that fit `budget`; a first line that alone is longer is cut at a character boundary.

@@ -35,7 +35,8 @@ pub(super) fn status_line(report: &Report, summary: &Map<String, Value>, uri: Op
     }
     pair("uri", uri.map(str::to_owned));
     pair("elapsed_ms", body("elapsed_ms").or_else(|| data(report, "elapsed_ms")));
-    pair("cwd", report.body.get("cwd").and_then(|cwd| cwd.get("display")).and_then(word));
+    let cwd = report.body.get("cwd").or_else(|| report.body.get("data")?.get("cwd"));
+    pair("cwd", cwd.and_then(|cwd| cwd.get("display")).and_then(word));
     pair("held_by", body("held_by"));
     pair("replayed", body("replayed").or_else(|| data(report, "replayed")));
     pair("cut", cut_text(&report.cut));

@@ -121,15 +121,26 @@ impl Report {
         if inline && render.len() > REPEATED_RENDER_BYTES {
             self.body.shift_remove("render");
         } else if render.len() > RENDER_BYTES {
-            let uri = self.uri().map(|uri| cut::with_format(&uri));
-            let bounded = text::bound_to(&render, uri.as_deref(), RENDER_BYTES);
-            let total = bounded.shown + bounded.left_out;
-            if !self.cut.iter().any(|cut| cut.what == "render") {
-                self.cut.push(Cut { what: "render", shown: bounded.shown, total, unit: "lines", uri });
-            }
-            self.body.insert("render".to_owned(), json!(bounded.text));
+            let cut = self.shorten_render(&render);
+            self.cut.retain(|cut| cut.what != "render");
+            self.cut.push(cut);
         }
         self.first_text = Some(render);
+    }
+
+    /// Keeps the first lines of a long render; those that the kernel left out count as cut too.
+    fn shorten_render(&mut self, render: &str) -> Cut {
+        let uri = self.uri().map(|uri| cut::with_format(&uri));
+        let before = self.cut.iter().find(|cut| cut.what == "render").map(|cut| cut.total);
+        // The kernel's own marker is its last line; one marker with the whole count takes its place.
+        let whole = before.and_then(|_| render.rsplit_once('\n')).map_or(render, |(lines, _)| lines);
+        let bounded = text::bound_to(whole, uri.as_deref(), RENDER_BYTES);
+        let total = before.unwrap_or(bounded.shown + bounded.left_out);
+        let head = bounded.text.rsplit_once('\n').map_or(&*bounded.text, |(head, _)| head);
+        let shown = bounded.shown;
+        self.body
+            .insert("render".to_owned(), json!(format!("{head}\n{}", text::marker(total - shown, uri.as_deref()))));
+        Cut { what: "render", shown, total, unit: "lines", uri }
     }
 
     /// The URI of what the result is about.
@@ -331,6 +342,26 @@ mod tests {
         assert_eq!(summary["next"][0], "shoal_get ref=out:1 slice=[0,100]");
         let line = *texts(&result).last().unwrap();
         assert!(line.contains("cut=\"value 1/9999 items, render "), "{line}");
+        let render = &summary["cut"][1];
+        let missing = render["total"].as_u64().unwrap() - render["shown"].as_u64().unwrap();
+        assert_eq!(render["total"], 5000);
+        let last = result["structuredContent"]["render"].as_str().unwrap().lines().last().unwrap();
+        assert_eq!(last, format!("…({missing} more lines, fetch via shoal://out/1?format=render)"));
+    }
+
+    #[test]
+    fn what_the_kernel_left_out_of_a_render_counts_as_cut_too() {
+        let lines = "0123456789\n".repeat(3000);
+        let render = format!("{lines}…(7000 more lines, fetch via shoal://out/1)");
+        let value =
+            json!({"$":"outcome","ok":true,"out":{"$":"ref","uri":"u","of":"str","n":1,"preview":{"$":"str","v":""}}});
+        let result = Report::success(json!({"uri":"shoal://out/1","value":value,"render":render}), None).finish();
+        let cuts = result["structuredContent"]["summary"]["cut"].as_array().unwrap();
+        let render = cuts.iter().find(|cut| cut["what"] == "render").unwrap();
+        assert_eq!(render["total"], 10_000);
+        let text = result["structuredContent"]["render"].as_str().unwrap();
+        assert_eq!(text.matches(" more lines, fetch via ").count(), 1, "one marker");
+        assert_eq!(render["shown"], text.lines().count() - 1);
     }
 
     proptest! {

@@ -67,13 +67,12 @@ fn after_error(report: &Report) -> Vec<String> {
             Some(_) => decide(report),
             None => vec!["shoal_plan with the same source".to_owned(), "then shoal_cap_request".to_owned()],
         },
-        Code::LeashDenied => report.text_of("hint").map(str::to_owned).into_iter().collect(),
+        Code::LeashDenied | Code::SourceError => hint(report),
         Code::UnknownPlan if report.text_of("reason") == Some("drifted") => one("shoal_plan again"),
         Code::UnknownPlan => one("shoal_plan the source"),
         Code::UnknownRef => one("run it again, or look it up with shoal_journal"),
         Code::QuotaExceeded => one("wait for or cancel one of shoal://jobs"),
         Code::WorkerLost | Code::SessionEnded => one("run again; the session's bindings are gone"),
-        Code::SourceError => report.text_of("hint").map(str::to_owned).into_iter().collect(),
         Code::Raised => {
             let stderr = report.body.get("data").and_then(|data| data.get("stderr")).is_some_and(Value::is_string);
             let uri = reference(report).filter(|_| stderr);
@@ -81,6 +80,10 @@ fn after_error(report: &Report) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+fn hint(report: &Report) -> Vec<String> {
+    report.text_of("hint").filter(|hint| !hint.is_empty()).map(str::to_owned).into_iter().collect()
 }
 
 #[cfg(test)]

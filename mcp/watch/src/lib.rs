@@ -5,7 +5,7 @@
 //! asks to be woken only while a batch, a wait or a retry is under way, so nothing polls.
 //!
 //! From a change to a notice: a read is compared with what was there before ([`progress`]), each difference is an
-//! event, the filter or the default makes a line of it ([`line`]), equal lines are dropped and bursts are gathered
+//! event, the filter or the default makes a line of it ([`mod@line`]), equal lines are dropped and bursts are gathered
 //! ([`batch`]), and a batch becomes one [`Notice`].
 //!
 //! Servers other than the session's own are spoken to by [`peer::Peer`], which reads and writes lines and knows
