@@ -11,10 +11,12 @@ use shoal_proto::launcher_ptyd::ToLauncher;
 use shoal_sys::poll::{self, Ready};
 
 use crate::edge::{self, BrokerEdge, LauncherEdge};
-use crate::terminal::Terminal;
+use crate::terminal::{Look, Terminal};
 
 /// Parsing per round, shared by the terminals that have output: so much later than idle is the slowest answer.
 const ROUND: Duration = Duration::from_millis(4);
+/// Parsing before a look at one terminal: enough for all that waits there unless it is costly.
+const LOOK: Duration = Duration::from_millis(20);
 /// Even among many each terminal gets on.
 const LEAST: Duration = Duration::from_micros(500);
 /// The system gives output of a terminal in pieces of at most this.
@@ -128,7 +130,7 @@ impl Host {
         let mut out = Vec::new();
         for id in active {
             if let Some(terminal) = self.terminals.get_mut(&id) {
-                terminal.pump(&mut self.buffer, share, &mut out);
+                terminal.pump(&mut self.buffer, share, Look::Later, &mut out);
             }
         }
         self.tell_broker(out);
@@ -137,7 +139,7 @@ impl Host {
     /// Reads and parses what one terminal has now, so that an answer shows it.
     pub(crate) fn refresh(&mut self, id: PtyId, out: &mut Vec<ToBroker>) {
         if let Some(terminal) = self.terminals.get_mut(&id) {
-            terminal.pump(&mut self.buffer, ROUND, out);
+            terminal.pump(&mut self.buffer, LOOK, Look::Now, out);
         }
     }
 

@@ -100,6 +100,8 @@ impl Host {
 
     fn resize(&mut self, resize: Resize, out: &mut Vec<ToBroker>) {
         let Resize { call, id, cols, rows } = resize;
+        // What was printed before belongs to the old size.
+        self.refresh(id, out);
         let Some(terminal) = self.known(id, call, out) else { return };
         match terminal.resize(Size::clamped(cols, rows)) {
             Ok(()) => out.push(ToBroker::Done(PtyCall { call, id })),

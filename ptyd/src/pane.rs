@@ -15,8 +15,11 @@ use crate::snapshot::{self, Snapshot};
 pub(crate) const SCROLLBACK: usize = 2000;
 /// Largest side of a screen.
 pub(crate) const MAX_SIDE: u16 = 1000;
-/// Output that waits to be parsed; while there is more, the terminal is not read and its program waits.
-pub(crate) const MAX_PENDING: usize = 256 * 1024;
+/// Output that waits to be parsed; while there is more, the terminal is not read and its program waits. Much of it at
+/// once is what makes the fast path fast.
+const MAX_PENDING: usize = 1024 * 1024;
+/// Room that is kept for the next output when all is parsed.
+const KEPT_ROOM: usize = 16 * 1024;
 /// Cells touched between two looks at the clock if every byte were a line feed: about 4 ms.
 const CELLS_PER_PIECE: usize = 1_300_000;
 
@@ -43,6 +46,8 @@ pub(crate) struct Pane {
     /// Whether the scroll region is the whole screen: main, alternate.
     unbounded: (bool, bool),
     pending: Vec<u8>,
+    /// `pending` is text alone: it asks nothing and changes no mode, so it can wait until somebody looks.
+    text_alone: bool,
     /// The screen is blank because it had to be made anew; said once.
     rebuilt: bool,
     /// The program has to be told to repaint.
@@ -59,6 +64,7 @@ impl Pane {
             size,
             unbounded: (true, true),
             pending: Vec::new(),
+            text_alone: true,
             rebuilt: false,
             wants_repaint: false,
             fast: true,
@@ -71,12 +77,18 @@ impl Pane {
 
     /// Takes output; [`Pane::parse`] shows it.
     pub(crate) fn push(&mut self, output: &[u8]) {
+        self.text_alone = self.text_alone && self.scanner.is_text(output);
         self.pending.extend_from_slice(output);
     }
 
     /// Whether more output should be read.
     pub(crate) fn has_room(&self) -> bool {
         self.pending.len() < MAX_PENDING
+    }
+
+    /// Whether pending output has to be parsed although nobody looks.
+    pub(crate) fn must_parse(&self) -> bool {
+        !self.has_room() || (!self.text_alone && !self.is_idle())
     }
 
     /// Whether all output is on the screen.
@@ -95,6 +107,10 @@ impl Pane {
             }
         }
         pending.drain(..at.min(pending.len()));
+        if pending.is_empty() {
+            pending.shrink_to(KEPT_ROOM);
+            self.text_alone = true;
+        }
         self.pending = pending;
     }
 
@@ -190,6 +206,7 @@ impl Pane {
         }
     }
 
+    /// Takes a new size. What was printed before should have been parsed.
     pub(crate) fn resize(&mut self, size: Size) {
         self.size = size;
         self.unbounded = (true, true);

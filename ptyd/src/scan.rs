@@ -1,11 +1,9 @@
 //! Cuts output at escape sequences.
 //!
-//! A step of the emulator is a run of text or one sequence: no step is long, so the clock is looked at between them, and
-//! whoever feeds the emulator knows before each run of text that the emulator is in its ground state. The states are
+//! A step of the emulator is a run of text or one sequence, so the clock can be looked at between sequences, and whoever
+//! feeds the emulator knows before each run of text that the emulator is in its ground state. The states are
 //! those of the common parser of DEC terminals, without the content of the sequences.
 
-/// A run of text longer than this is fed in parts.
-const MAX_TEXT: usize = 64 * 1024;
 /// A sequence longer than this (a string of an operating-system command) is fed in parts.
 const MAX_SEQUENCE: usize = 4 * 1024;
 
@@ -62,14 +60,18 @@ impl Scanner {
     /// The next step of `bytes`.
     pub(crate) fn step(&mut self, bytes: &[u8]) -> Step {
         if self.state == State::Ground {
-            let head = bytes.get(..MAX_TEXT).unwrap_or(bytes);
-            match memchr::memchr(ESC, head) {
+            match memchr::memchr(ESC, bytes) {
                 Some(0) => {}
                 Some(len) => return Step { len, kind: Kind::Text },
-                None => return Step { len: head.len(), kind: Kind::Text },
+                None => return Step { len: bytes.len(), kind: Kind::Text },
             }
         }
         self.sequence(bytes)
+    }
+
+    /// Whether these bytes are nothing but text to the emulator.
+    pub(crate) fn is_text(&self, bytes: &[u8]) -> bool {
+        self.state == State::Ground && memchr::memchr(ESC, bytes).is_none()
     }
 
     fn sequence(&mut self, bytes: &[u8]) -> Step {
@@ -154,6 +156,14 @@ mod tests {
     }
 
     #[test]
+    fn text_is_told_from_the_middle_of_a_sequence() {
+        let mut scanner = Scanner::default();
+        assert!(scanner.is_text(b"1m\r\n") && !scanner.is_text(b"a\x1b"));
+        scanner.step(b"\x1b[3");
+        assert!(!scanner.is_text(b"1m"));
+    }
+
+    #[test]
     fn strings_end_where_the_emulator_ends_them() {
         assert_eq!(kinds(b"\x1bPa\x07b\x1b\\x"), [Kind::Sequence, Kind::Text]);
         assert_eq!(kinds(b"\x1b]52;c;?\x18x"), [Kind::Sequence, Kind::Text]);
@@ -161,9 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn long_runs_are_fed_in_parts() {
-        let text = vec![b'x'; MAX_TEXT + 1];
-        assert_eq!(steps(&[&text]).len(), 2);
+    fn long_sequences_are_fed_in_parts() {
         let mut string = b"\x1b]0;".to_vec();
         string.resize(3 * MAX_SEQUENCE, b'x');
         assert_eq!(steps(&[&string]).len(), 3);

@@ -62,6 +62,13 @@ struct End {
     drained: bool,
 }
 
+/// Whether somebody is about to look at the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    Now,
+    Later,
+}
+
 /// How far reading the leader came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
@@ -135,7 +142,13 @@ impl Terminal {
 
     /// Whether there is work without anything to poll for.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.pane.is_idle() || self.end.is_some_and(|end| !end.drained)
+        self.parses_now() || self.end.is_some_and(|end| !end.drained)
+    }
+
+    /// Whether output is parsed as it comes: somebody waits for the screen, or the output itself demands it. Else it is
+    /// parsed when somebody looks.
+    fn parses_now(&self) -> bool {
+        !self.pane.is_idle() && (self.pane.must_parse() || !self.waits.is_empty() || self.end.is_some())
     }
 
     /// When something is due without output.
@@ -146,10 +159,12 @@ impl Terminal {
     }
 
     /// Reads, parses for at most `slice`, writes, and answers whoever waits for what came.
-    pub(crate) fn pump(&mut self, buffer: &mut [u8], slice: Duration, out: &mut Vec<ToBroker>) {
+    pub(crate) fn pump(&mut self, buffer: &mut [u8], slice: Duration, look: Look, out: &mut Vec<ToBroker>) {
         let start = now();
         let taken = self.read_output(buffer, start);
-        self.pane.parse(&mut || now().saturating_duration_since(start) >= slice);
+        if look == Look::Now || self.parses_now() {
+            self.pane.parse(&mut || now().saturating_duration_since(start) >= slice);
+        }
         if self.pane.take_wants_repaint() {
             self.make_repaint();
         }

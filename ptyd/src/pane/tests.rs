@@ -200,6 +200,23 @@ fn parsing_stops_when_time_is_over_and_goes_on() {
 }
 
 #[test]
+fn text_can_wait_and_what_asks_or_fills_cannot() {
+    let mut pane = pane(10, 2);
+    pane.push(b"text\r\n");
+    assert!(!pane.must_parse() && !pane.is_idle());
+    pane.push(b"\x1b[6");
+    assert!(pane.must_parse());
+    pane.parse(&mut || false);
+    assert!(!pane.must_parse() && pane.is_idle());
+    pane.push(b"n");
+    assert!(pane.must_parse(), "the end of a query");
+    pane.parse(&mut || false);
+    assert_eq!(pane.take_answers(), b"\x1b[2;1R");
+    pane.push(&vec![b'x'; MAX_PENDING]);
+    assert!(pane.must_parse() && !pane.has_room());
+}
+
+#[test]
 fn no_step_between_two_looks_at_the_clock_is_large() {
     let mut pane = pane(1000, 1000);
     let (mut fed, mut steps) = (vec![b'\n'; 5000], 0_usize);

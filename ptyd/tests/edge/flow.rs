@@ -74,6 +74,17 @@ fn more_answers_than_the_channel_holds_all_arrive() {
 }
 
 #[test]
+fn output_before_a_new_size_is_shown_at_the_old_one() {
+    let mut host = Host::start();
+    let shell = host.open(1, 4, 3, &["sh", "-c", "printf abcdef; read a"]);
+    // Ticks tell that the output came without anybody having looked.
+    while !matches!(host.event(|event| matches!(event, ToBroker::Tick(_))), ToBroker::Tick(tick) if tick.output == 6) {}
+    assert!(matches!(host.resize(1, 10, 3), ToBroker::Done(_)));
+    assert_eq!(lines(&host.read(1, None)), ["abcd", "ef"]);
+    drop(shell);
+}
+
+#[test]
 fn scrollback_is_read_by_slices() {
     let mut host = Host::start();
     let shell = host.open(1, 20, 5, &["sh", "-c", "seq 1 100; printf ready; read a"]);

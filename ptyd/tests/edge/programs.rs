@@ -63,6 +63,7 @@ fn a_process_viewer_refreshes_and_is_left() {
     let top = host.open(1, 100, 30, &["top", "-d", "60"]);
     host.until(1, "PID");
     host.send(1, vec![text("1")]);
+    host.until(1, "%Cpu0");
     host.send(1, vec![text("q")]);
     assert_eq!(host.reap(1, &top).code, Some(0));
 }
