@@ -19,7 +19,7 @@ use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
 use shoal_proto::launcher_worker::RunId;
 use shoal_proto::{Bytes, List, Text, Violation};
 
-use crate::answers;
+use crate::answers::{self, Fetched};
 use crate::broker_edge::BrokerEdge;
 use crate::commands::Commands;
 use crate::files::{self, LocalFiles, OpenDir};
@@ -62,6 +62,8 @@ pub(crate) struct Session {
     /// Facts of the session, as the broker told them.
     pub(crate) facts: serde_json::Value,
     orders: Mutex<HashMap<RunId, Orders<Order>>>,
+    /// Streams that clients fetch.
+    pub(crate) streams: Mutex<Vec<Arc<Fetched>>>,
 }
 
 /// Runs the session until the launcher or, before its first message, the broker ends.
@@ -153,6 +155,7 @@ impl Session {
                 results,
                 facts,
                 orders: Mutex::default(),
+                streams: Mutex::default(),
             }
         }))
     }

@@ -32,11 +32,10 @@ pub(crate) enum Op {
     /// Moves a parameter from its local into a new cell.
     BoxLocal(u32, u32),
     Cell(u32),
-    /// Pushes the variable and jumps if it is bound by now.
-    CellOr(u32, u32),
     SetCell(u32),
     UpdateCell(u32, BinaryOp),
     Captured(u32),
+    /// Pushes the variable and jumps if it is bound by now.
     CapturedOr(u32, u32),
     SetCaptured(u32),
     UpdateCaptured(u32, BinaryOp),
@@ -140,15 +139,13 @@ pub(crate) struct Place {
 /// One source text and the names of its root scope.
 pub(crate) struct Unit {
     pub(crate) source: Str,
-    /// File it was read from; null for a request.
-    pub(crate) file: Option<Str>,
     names: OnceLock<Box<[Str]>>,
     lines: OnceLock<Box<[u32]>>,
 }
 
 impl Unit {
-    pub(crate) fn new(source: Str, file: Option<Str>) -> Arc<Self> {
-        Arc::new(Self { source, file, names: OnceLock::new(), lines: OnceLock::new() })
+    pub(crate) fn new(source: Str) -> Arc<Self> {
+        Arc::new(Self { source, names: OnceLock::new(), lines: OnceLock::new() })
     }
 
     /// Sets the names once the whole text is compiled.

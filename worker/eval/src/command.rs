@@ -10,8 +10,6 @@ mod words;
 use shoal_syntax::ast::JoinedKind;
 use shoal_value::{Str, Value};
 
-use crate::code::Place;
-
 pub(crate) use external::{Found, find_program};
 pub(crate) use feed::{FeedSite, line_bytes};
 pub(crate) use function::AliasValue;
@@ -31,12 +29,11 @@ pub(crate) struct CommandSite {
     /// Number of values on the stack, without callee and block.
     pub(crate) values: u32,
     pub(crate) language: Option<Language>,
-    pub(crate) place: Place,
 }
 
 impl CommandSite {
     /// A head without words.
-    pub(crate) fn bare(head: Str, place: Place) -> Self {
+    pub(crate) fn bare(head: Str) -> Self {
         Self {
             head,
             path: false,
@@ -48,7 +45,6 @@ impl CommandSite {
             block: false,
             values: 0,
             language: None,
-            place,
         }
     }
 }

@@ -5,8 +5,10 @@
 
 mod call;
 mod command;
+mod declare;
 mod expr;
 mod function;
+mod loops;
 mod pattern;
 mod stmt;
 

@@ -21,6 +21,7 @@ mod module;
 mod native;
 pub mod place;
 mod plan;
+pub mod pull;
 pub mod registry;
 pub mod request;
 pub mod scope;

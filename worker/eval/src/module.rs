@@ -81,7 +81,7 @@ impl Machine {
         machine.modules.loading.push(key.clone());
         let parent = key.rsplit_once('/').map_or("/", |(dir, _)| if dir.is_empty() { "/" } else { dir });
         machine.place.cwd = self.open_dir(&PathValue::from(parent))?;
-        let unit = Unit::new(source.clone(), Some(key.clone()));
+        let unit = Unit::new(source.clone());
         let program = parse(source, &Names::script(), Some(key))?;
         let options = self.options(Vec::new());
         let code = compile::compile(&program, unit, options);
@@ -133,7 +133,7 @@ impl Machine {
             error.with_hint(format!("source runs Shoal code; use sh {{ . {shown}; ... }}"))
         })?;
         let options = self.options(root.names().into_iter().map(|(name, _)| name).collect());
-        self.run_program(&program, Unit::new(source, Some(shown)), options, root)
+        self.run_program(&program, Unit::new(source), options, root)
     }
 
     /// Runs a script in a child evaluator with a fresh scope; its last value.
@@ -152,7 +152,7 @@ impl Machine {
         machine.root = root.clone();
         machine.transcript = None;
         let options = self.options(vec!["args".into(), "script".into()]);
-        let result = machine.run_program(&program, Unit::new(source, Some(shown)), options, root.clone());
+        let result = machine.run_program(&program, Unit::new(source), options, root.clone());
         self.modules.merge(&machine.modules);
         match result {
             Err(Unwind::Stop(Stop::Exit(_))) => Ok(Value::Null),
@@ -187,7 +187,7 @@ pub(crate) fn parse(source: &str, names: &Names, file: Option<&str>) -> Result<s
         None => diag.message(),
     };
     let place = crate::code::Place { start: diag.at.start as u32, end: diag.at.end as u32 };
-    let error = ErrorValue::new(diag.code, text).or_span(Unit::new(source.into(), None).span(place));
+    let error = ErrorValue::new(diag.code, text).or_span(Unit::new(source.into()).span(place));
     Err(match &diag.hint {
         Some(hint) => error.with_hint(hint.as_str()),
         None => error,

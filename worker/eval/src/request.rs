@@ -67,15 +67,22 @@ pub struct Position {
 /// What a request changed.
 #[derive(Default)]
 pub struct Changes {
-    /// Names declared or assigned.
-    pub bindings: Vec<(Str, Binding)>,
+    /// Names declared or assigned, taken when they are committed: a task may still change them.
+    bindings: Option<Arc<Root>>,
     /// Variables set, or removed.
     pub env: Vec<(Str, Option<Arc<[u8]>>)>,
-    /// Working directory, the one before, and the stack, if it changed directory.
-    pub cwd: Option<(Arc<dyn Dir>, Option<Arc<dyn Dir>>, Vec<Arc<dyn Dir>>)>,
+    /// Where it stands, if it changed directory.
+    pub cwd: Option<Directories>,
     /// Modules it loaded.
     pub modules: ModuleCache,
 }
+
+/// Working directory, the one before, and the stack.
+pub type Directories = (Arc<dyn Dir>, Option<Arc<dyn Dir>>, Vec<Arc<dyn Dir>>);
+
+/// What a task that ended may have changed in the root scope of its request. The host commits it with
+/// [`State::commit_task`].
+pub struct TaskChanges(pub(crate) Arc<Root>);
 
 /// The end of a request.
 pub struct Finish {
@@ -88,9 +95,9 @@ pub struct Finish {
 }
 
 impl Evaluators {
-    /// The evaluators of a session over a host. `on_task_end` is called with what a task changed in the root scope of its
-    /// request after that had ended.
-    pub fn new(host: Arc<dyn Host>, on_task_end: impl Fn(Vec<(Str, Binding)>) + Send + Sync + 'static) -> Self {
+    /// The evaluators of a session over a host. `on_task_end` is called at the end of each task, before those who
+    /// wait for it go on.
+    pub fn new(host: Arc<dyn Host>, on_task_end: impl Fn(TaskChanges) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Session {
             host,
             tasks: Tasks::new(Box::new(on_task_end)),
@@ -116,7 +123,7 @@ impl Evaluators {
         let mut machine = Machine::new(self.0.clone(), run, state.place.clone(), root.clone());
         machine.modules = state.modules.0.clone();
         machine.transcript.clone_from(&state.transcript);
-        let unit = Unit::new(source.into(), None);
+        let unit = Unit::new(source.into());
         let options = Options {
             zone: self.0.host.clock().zone(),
             known: state.bindings.keys().cloned().collect(),
@@ -174,7 +181,7 @@ impl Machine {
         let env = self.changes.env.iter().map(|name| (name.clone(), self.place.env.get(name).cloned())).collect();
         let Place { cwd, previous, stack, .. } = self.place;
         Changes {
-            bindings: self.root.take_changes(),
+            bindings: Some(self.root.clone()),
             env,
             cwd: self.changes.cwd.then_some((cwd, previous, stack)),
             modules: ModuleCache(self.modules),
@@ -197,7 +204,7 @@ impl State {
 
     /// Takes over the changes of a request that ended: of each name, variable and directory the last finisher wins.
     pub fn commit(&mut self, changes: Changes) {
-        self.commit_bindings(changes.bindings);
+        self.commit_bindings(changes.bindings.map_or_else(Vec::new, |root| root.commit()));
         for (name, value) in changes.env {
             match value {
                 Some(value) => self.place.env.insert_mut(name, value),
@@ -210,7 +217,12 @@ impl State {
         self.modules.0.merge(&changes.modules.0);
     }
 
-    /// Takes over names, as of a task that ended after its request.
+    /// Takes over what a task changed after its request had committed.
+    pub fn commit_task(&mut self, task: TaskChanges) {
+        self.commit_bindings(task.0.commit_late());
+    }
+
+    /// Takes over names.
     pub fn commit_bindings(&mut self, bindings: Vec<(Str, Binding)>) {
         for (name, binding) in bindings {
             self.bindings.insert_mut(name, binding);

@@ -4,6 +4,7 @@
 //! snapshot costs nothing; what was declared or assigned is marked and committed when the request ends.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_value::{Str, Value};
@@ -56,6 +57,8 @@ pub(crate) struct Root {
     kind: RootKind,
     snapshot: Bindings,
     cells: Mutex<HashMap<Str, Arc<RootCell>>>,
+    /// Whether the request it was made for has committed it. Read and written while `cells` is locked.
+    committed: AtomicBool,
 }
 
 /// A name of a root scope, bound or not.
@@ -90,7 +93,7 @@ impl RootCell {
 
 impl Root {
     pub(crate) fn new(kind: RootKind, snapshot: Bindings) -> Arc<Self> {
-        Arc::new(Self { kind, snapshot, cells: Mutex::default() })
+        Arc::new(Self { kind, snapshot, cells: Mutex::default(), committed: AtomicBool::new(false) })
     }
 
     pub(crate) fn kind(&self) -> RootKind {
@@ -126,21 +129,18 @@ impl Root {
         own.chain(kept.map(|(name, binding)| (name.clone(), binding.kind))).collect()
     }
 
-    /// What was declared or assigned since the last call, in the order of names.
-    pub(crate) fn take_changes(&self) -> Vec<(Str, Binding)> {
+    /// What the request at its end commits: all that was declared or assigned, in the order of names.
+    pub(crate) fn commit(&self) -> Vec<(Str, Binding)> {
         let cells = self.cells();
-        let mut changes: Vec<_> = cells
-            .iter()
-            .filter_map(|(name, cell)| {
-                let mut slot = cell.lock();
-                if !std::mem::take(&mut slot.touched) {
-                    return None;
-                }
-                Some((name.clone(), slot.binding.clone()?))
-            })
-            .collect();
-        changes.sort_by(|a, b| a.0.cmp(&b.0));
-        changes
+        self.committed.store(true, Ordering::Relaxed);
+        changes(&cells)
+    }
+
+    /// What a task at its end commits: what was declared or assigned since its request committed. Nothing before that,
+    /// because the request's own commit will take it.
+    pub(crate) fn commit_late(&self) -> Vec<(Str, Binding)> {
+        let cells = self.cells();
+        if self.committed.load(Ordering::Relaxed) { changes(&cells) } else { Vec::new() }
     }
 
     /// Forgets all names, so that closures that keep this root do not keep each other.
@@ -155,6 +155,22 @@ impl Root {
     fn cells(&self) -> MutexGuard<'_, HashMap<Str, Arc<RootCell>>> {
         self.cells.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes the marks of what was declared or assigned.
+fn changes(cells: &HashMap<Str, Arc<RootCell>>) -> Vec<(Str, Binding)> {
+    let mut changes: Vec<_> = cells
+        .iter()
+        .filter_map(|(name, cell)| {
+            let mut slot = cell.lock();
+            if !std::mem::take(&mut slot.touched) {
+                return None;
+            }
+            Some((name.clone(), slot.binding.clone()?))
+        })
+        .collect();
+    changes.sort_by(|a, b| a.0.cmp(&b.0));
+    changes
 }
 
 /// A variable that closures share. `None` until its declaration has run.

@@ -9,7 +9,7 @@ use shoal_value::{DateTime, ErrorValue, Str, TaskHandle, Value, code};
 
 use crate::cancel::{CancelReason, CancelToken};
 use crate::machine::Machine;
-use crate::scope::Binding;
+use crate::request::TaskChanges;
 use crate::stack;
 use crate::unwind::{Eval, Stop, Unwind};
 use crate::vm::Lambda;
@@ -37,38 +37,48 @@ enum End {
 
 /// The tasks of a session.
 pub struct Tasks {
-    all: Mutex<(u64, BTreeMap<u64, Arc<Task>>)>,
-    on_end: Box<dyn Fn(Vec<(Str, Binding)>) + Send + Sync>,
+    all: Mutex<Known>,
+    on_end: OnTaskEnd,
+}
+
+/// What the host does at the end of a task.
+pub(crate) type OnTaskEnd = Box<dyn Fn(TaskChanges) + Send + Sync>;
+
+/// Tasks by number, and the last number given.
+#[derive(Default)]
+struct Known {
+    last: u64,
+    tasks: BTreeMap<u64, Arc<Task>>,
 }
 
 /// Finished tasks kept for `jobs`; the oldest go first.
 const KEPT: usize = 256;
 
 impl Tasks {
-    pub(crate) fn new(on_end: Box<dyn Fn(Vec<(Str, Binding)>) + Send + Sync>) -> Self {
+    pub(crate) fn new(on_end: OnTaskEnd) -> Self {
         Self { all: Mutex::default(), on_end }
     }
 
-    fn all(&self) -> MutexGuard<'_, (u64, BTreeMap<u64, Arc<Task>>)> {
+    fn all(&self) -> MutexGuard<'_, Known> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, make: impl FnOnce(u64) -> Task) -> Arc<Task> {
         let mut all = self.all();
-        all.0 += 1;
-        let task = Arc::new(make(all.0));
-        all.1.insert(task.id, task.clone());
-        if all.1.len() > KEPT
-            && let Some(id) = all.1.iter().find(|(_, task)| task.is_done()).map(|(id, _)| *id)
+        all.last += 1;
+        let task = Arc::new(make(all.last));
+        all.tasks.insert(task.id, task.clone());
+        if all.tasks.len() > KEPT
+            && let Some(id) = all.tasks.iter().find(|(_, task)| task.is_done()).map(|(id, _)| *id)
         {
-            all.1.remove(&id);
+            all.tasks.remove(&id);
         }
         task
     }
 
     /// All tasks that are still known, by number.
     pub fn list(&self) -> Vec<Arc<Task>> {
-        self.all().1.values().cloned().collect()
+        self.all().tasks.values().cloned().collect()
     }
 
     /// Asks all to end.
@@ -247,7 +257,7 @@ impl Machine {
             let result = machine.run_body(body);
             let (session, root) = (machine.session.clone(), machine.root.clone());
             drop(machine);
-            (session.tasks.on_end)(root.take_changes());
+            (session.tasks.on_end)(TaskChanges(root));
             last.end(result);
         });
         match started {

@@ -240,9 +240,9 @@ pub(crate) fn find_program(machine: &Machine, head: &str) -> Eval<Found> {
     for dir in search.split(|b| *b == b':').filter(|_| !search.is_empty()) {
         let dir = if dir.is_empty() { place.cwd.path().clone() } else { PathValue::from(dir) };
         let path = join_path(place.cwd.path(), &join_path(&dir, &PathValue::from(head)));
-        match check(&path) {
-            Ok(Some(true)) => return Ok(Found::Program(path)),
-            Ok(_) | Err(_) => {}
+        // What cannot be looked at is no program; the search goes on.
+        if let Ok(Some(true)) = check(&path) {
+            return Ok(Found::Program(path));
         }
     }
     Ok(Found::Nothing)

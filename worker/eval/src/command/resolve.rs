@@ -175,7 +175,7 @@ impl Machine {
 
     /// A builtin called as a function with values.
     pub(crate) fn call_builtin_command(&mut self, name: &Str, given: Given) -> Eval<Value> {
-        let site = CommandSite::bare(name.clone(), self.here);
+        let site = CommandSite::bare(name.clone());
         let mut words: Vec<Word> = given.positional.into_iter().map(Word::Value).collect();
         for (flag, value) in given.named {
             let dashed = flag.replace('_', "-");
@@ -209,7 +209,7 @@ impl Machine {
         if let Some((argument, _)) = given.named.first() {
             return Err(ErrorValue::arg_error(format!("unknown argument `{argument}`: {name} is a program")).into());
         }
-        let mut site = CommandSite::bare(name.clone(), self.here);
+        let mut site = CommandSite::bare(name.clone());
         site.forced = true;
         let words = given.positional.into_iter().map(Word::Value).collect();
         self.invoke_program(Invocation { site: &site, env: Vec::new(), words, redirects: Vec::new(), block: None })

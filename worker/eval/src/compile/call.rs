@@ -98,9 +98,7 @@ impl Compiler {
         }
         for (at, param) in lambda.params.iter().enumerate() {
             if let PatternKind::List { .. } | PatternKind::Record(_) = param.pattern.kind {
-                let mut names: Vec<Name> = Vec::new();
-                param.pattern.each_name(&mut |name, _| names.push(name.clone()));
-                names.iter().for_each(|name| drop(self.announce(name, BindingKind::Let)));
+                self.announce_names(&param.pattern, BindingKind::Let);
                 let pattern = self.pattern(&param.pattern, BindingKind::Let);
                 self.emit(Op::Local(at as u32));
                 self.emit(Op::Destructure(pattern));

@@ -93,7 +93,6 @@ impl Compiler {
             block: call.block.is_some(),
             values,
             language: None,
-            place: place(call.span),
         }
     }
 
@@ -187,7 +186,7 @@ impl Compiler {
     }
 
     pub(super) fn lang_block(&mut self, tool: &Name, text: &Name, span: Span) {
-        let site = language_site(tool, text, span);
+        let site = language_site(tool, text);
         self.command_op(site, span);
     }
 
@@ -199,7 +198,8 @@ impl Compiler {
             return true;
         };
         let mut stages = Vec::new();
-        let (mut fed, mut value_last) = (true, false);
+        let mut value_last = false;
+        let fed;
         if is_stage(arg) {
             fed = self.feed_source(recv, &mut stages);
             self.stage(arg, &mut stages);
@@ -246,8 +246,8 @@ impl Compiler {
     fn stage(&mut self, expr: &Expr, stages: &mut Vec<Arc<CommandSite>>) {
         let site = match &expr.ungrouped().kind {
             ExprKind::Cmd(call) => self.command_site(call, stages.is_empty()),
-            ExprKind::LangBlock { tool, text } => language_site(tool, text, expr.span),
-            ExprKind::Var(name) => CommandSite::bare(name.clone(), place(expr.span)),
+            ExprKind::LangBlock { tool, text } => language_site(tool, text),
+            ExprKind::Var(name) => CommandSite::bare(name.clone()),
             _ => return,
         };
         stages.push(Arc::new(site));
@@ -265,8 +265,8 @@ fn is_stage(expr: &Expr) -> bool {
     matches!(expr.ungrouped().kind, ExprKind::Cmd(_) | ExprKind::LangBlock { .. })
 }
 
-fn language_site(tool: &Name, text: &Name, span: Span) -> CommandSite {
-    let mut site = CommandSite::bare(tool.clone(), place(span));
+fn language_site(tool: &Name, text: &Name) -> CommandSite {
+    let mut site = CommandSite::bare(tool.clone());
     site.forced = true;
     site.language = Some(Language { tool: tool.clone(), text: text.clone() });
     site

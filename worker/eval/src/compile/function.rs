@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use shoal_syntax::ast::Name;
+use shoal_syntax::ast::{self, Name};
 use shoal_value::Str;
 
 use super::Compiler;
@@ -219,6 +219,15 @@ impl Compiler {
         var
     }
 
+    /// Enters the names of a pattern into the innermost scope, not yet declared.
+    pub(super) fn announce_names(&mut self, pattern: &ast::Pattern, kind: BindingKind) {
+        let mut names: Vec<Name> = Vec::new();
+        pattern.each_name(&mut |name, _| names.push(name.clone()));
+        for name in &names {
+            self.announce(name, kind);
+        }
+    }
+
     /// Declares a name in the innermost scope; gives its variable.
     pub(super) fn declare(&mut self, name: &Name, kind: BindingKind) -> u32 {
         let var = self.announce(name, kind);
@@ -329,7 +338,6 @@ fn with_target(op: Op, target: u32) -> Op {
         Op::Try(_) => Op::Try(target),
         Op::Match(pattern, _) => Op::Match(pattern, target),
         Op::Given(param, _) => Op::Given(param, target),
-        Op::CellOr(at, _) => Op::CellOr(at, target),
         Op::CapturedOr(at, _) => Op::CapturedOr(at, target),
         op => op,
     }
@@ -348,7 +356,6 @@ fn retarget(op: Op, moved: &[u32]) -> Op {
         | Op::Try(to)
         | Op::Match(_, to)
         | Op::Given(_, to)
-        | Op::CellOr(_, to)
         | Op::CapturedOr(_, to) => with_target(op, moved[to as usize]),
         op => op,
     }

@@ -93,9 +93,7 @@ impl Compiler {
     /// Emits an `Op::Match` against the value in `scrutinee`; the jump is to be landed where it fails.
     pub(super) fn match_arm(&mut self, scrutinee: u32, patterns: &[ast::Pattern]) -> usize {
         for pattern in patterns {
-            let mut names: Vec<Name> = Vec::new();
-            pattern.each_name(&mut |name, _| names.push(name.clone()));
-            names.iter().for_each(|name| drop(self.announce(name, BindingKind::Let)));
+            self.announce_names(pattern, BindingKind::Let);
         }
         let at = self.alternatives(patterns);
         self.emit(Op::Local(scrutinee));

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use shoal_syntax::ast::{
-    AssignOp, Block, Expr, ExprKind, FnDecl, Ident, Name, Pattern, PatternKind, Program, Stmt, StmtKind, Target,
+    AssignOp, Block, Expr, ExprKind, Ident, Pattern, PatternKind, Program, Stmt, StmtKind, Target,
 };
 use shoal_value::ops::BinaryOp;
 use shoal_value::{ErrorValue, Str};
 
-use super::function::{LoopScope, Open, Resolved};
+use super::function::Resolved;
 use super::{Compiler, place, type_of};
-use crate::code::{CodeKind, Op, Parameter, Rest, Tree, UseSite};
+use crate::code::{Op, UseSite};
 use crate::scope::BindingKind;
 use crate::vm::stray;
 
@@ -97,10 +97,7 @@ impl Compiler {
         for stmt in stmts {
             match &stmt.kind {
                 StmtKind::Let { pattern, mutable, .. } => {
-                    let kind = let_kind(*mutable);
-                    let mut names: Vec<Name> = Vec::new();
-                    pattern.each_name(&mut |name, _| names.push(name.clone()));
-                    names.iter().for_each(|name| drop(self.announce(name, kind)));
+                    self.announce_names(pattern, let_kind(*mutable));
                 }
                 StmtKind::Fn(decl) => drop(self.announce(&decl.name.name, BindingKind::Fn)),
                 StmtKind::Alias { name, .. } => drop(self.announce(&name.name, BindingKind::Alias)),
@@ -182,7 +179,7 @@ impl Compiler {
     }
 
     /// Binds the value on top to a pattern in the scope at hand.
-    fn bind_pattern(&mut self, pattern: &Pattern, kind: BindingKind) {
+    pub(super) fn bind_pattern(&mut self, pattern: &Pattern, kind: BindingKind) {
         match &pattern.kind {
             PatternKind::Wildcard => drop(self.emit(Op::Pop)),
             PatternKind::Bind(name) => self.bind(&Ident { name: name.clone(), span: pattern.span }, kind),
@@ -259,69 +256,6 @@ impl Compiler {
         }
     }
 
-    fn leave_loop(&mut self, word: &'static str) {
-        let Some((start, open)) = self.f().loops.last().map(|scope| (scope.start, scope.open)) else {
-            return self.raise(stray(word, "a loop"));
-        };
-        let closing: Vec<Open> = self.f().open[open..].iter().rev().copied().collect();
-        for construct in closing {
-            self.emit(if construct == Open::With { Op::WithEnd } else { Op::TryEnd });
-        }
-        self.emit(Op::Cut);
-        if word == "continue" {
-            self.emit(Op::Loop(start));
-            return;
-        }
-        self.emit(Op::IterDrop);
-        let at = self.emit(Op::Jump(0));
-        if let Some(scope) = self.f().loops.last_mut() {
-            scope.breaks.push(at);
-        }
-    }
-
-    fn open_loop(&mut self) {
-        let start = self.next();
-        let f = self.f();
-        let open = f.open.len();
-        f.loops.push(LoopScope { start, breaks: Vec::new(), open });
-    }
-
-    fn close_loop(&mut self) {
-        let breaks = self.f().loops.pop().map_or(Vec::new(), |scope| scope.breaks);
-        breaks.into_iter().for_each(|at| self.land(at));
-    }
-
-    fn for_loop(&mut self, pattern: &Pattern, iter: &Expr, body: &Block) {
-        self.expr(iter, false);
-        self.f().here = place(iter.span);
-        self.emit(Op::Iter);
-        self.open_loop();
-        let start = self.next();
-        let exit = self.emit(Op::IterNext(0));
-        self.push_scope();
-        // Each iteration has its own variables, also when the root scope is around.
-        self.bind_pattern(pattern, BindingKind::Let);
-        self.block(body, true, false);
-        self.pop_scope();
-        self.emit(Op::Jump(start));
-        self.land(exit);
-        self.close_loop();
-    }
-
-    fn while_loop(&mut self, cond: &Expr, body: &Block) {
-        self.emit(Op::Endless);
-        self.open_loop();
-        let start = self.next();
-        self.expr(cond, false);
-        self.f().here = place(cond.span);
-        let exit = self.emit(Op::JumpUnless(0));
-        self.block(body, true, false);
-        self.emit(Op::Loop(start));
-        self.land(exit);
-        self.emit(Op::IterDrop);
-        self.close_loop();
-    }
-
     fn use_statement(&mut self, path: &shoal_syntax::ast::Arg, alias: Option<&Ident>) {
         let stem = super::command::use_stem(path);
         self.path_argument(path);
@@ -344,64 +278,6 @@ impl Compiler {
         }
         let at = self.place_index(cond.span);
         self.emit(Op::Assert(at));
-    }
-
-    fn function(&mut self, decl: &Arc<FnDecl>) {
-        let name = &decl.name;
-        // Declared before its body is read, so that it can call itself.
-        let var = if self.at_root() {
-            self.options.known.insert(name.name.clone());
-            None
-        } else {
-            Some(self.declare(&name.name, BindingKind::Fn))
-        };
-        self.begin_function(CodeKind::Function, decl.span);
-        self.f().tree = Tree::Function(decl.clone());
-        self.reserve(decl.params.len() + usize::from(decl.rest.is_some()));
-        for (at, param) in decl.params.iter().enumerate() {
-            self.param(at as u32, &param.name.name, param.ty.as_ref().map(type_of), param.default.as_ref());
-        }
-        if let Some(rest) = &decl.rest {
-            self.rest_param(&rest.name.name, rest.ty.as_ref().map(type_of));
-        }
-        self.f().ret = decl.ret.as_ref().map(type_of);
-        self.block(&decl.body, false, true);
-        self.emit(Op::Return);
-        let code = self.end_function(Some(name.name.clone()), decl.doc.clone());
-        self.close(code);
-        match var {
-            Some(var) => drop(self.emit(Op::SetLocal(var))),
-            None => {
-                let at = self.name(&name.name);
-                self.emit(Op::DeclareRoot(at, BindingKind::Fn));
-            }
-        }
-        if decl.exported {
-            self.exports.push(name.name.clone());
-        }
-    }
-
-    fn param(&mut self, at: u32, name: &Name, ty: Option<crate::types::Type>, default: Option<&Expr>) {
-        self.f().params.push(Parameter { name: name.clone(), ty, has_default: default.is_some() });
-        if let Some(default) = default {
-            let given = self.emit(Op::Given(at, 0));
-            self.expr(default, false);
-            self.emit(Op::SetParam(at));
-            self.land(given);
-        }
-        self.declare_param(name, at);
-    }
-
-    fn rest_param(&mut self, name: &Name, ty: Option<crate::types::Type>) {
-        let at = self.f().params.len() as u32;
-        // `...xs: list<T>` and `...xs: T` both type the items.
-        let item = ty.map(|ty| match ty.item {
-            Some(item) => *item,
-            None if ty.types == crate::registry::Types::LIST => crate::types::Type::any(),
-            None => ty,
-        });
-        self.f().rest = Some(Rest { name: name.clone(), item });
-        self.declare_param(name, at);
     }
 
     /// Emits the closure of a finished function.

@@ -74,7 +74,7 @@ impl Deriver<'_> {
         if !call.head.path
             && let Some(command) = standard().command(head)
         {
-            let program = call.forced && call.args.iter().any(|arg| is_flag(arg))
+            let program = call.forced && call.args.iter().any(is_flag)
                 || call.redirects.iter().any(|redirect| redirect.kind == RedirectKind::In);
             if !program {
                 if helped && command.name != "echo" {

@@ -172,7 +172,7 @@ fn apply(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
         top_level: true,
         journaled: false,
     };
-    machine.run_program(&program, Unit::new(plan.source, None), options, root).map(Done::from)
+    machine.run_program(&program, Unit::new(plan.source), options, root).map(Done::from)
 }
 
 /// The first thing that differs from when the plan was made.

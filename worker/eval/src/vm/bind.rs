@@ -104,10 +104,8 @@ impl Machine {
     fn bind_params(&mut self, lambda: &Lambda, given: Given) -> Result<Vec<u32>, ErrorValue> {
         let code = &lambda.code;
         let (params, rest) = (&code.params, &code.rest);
-        if rest.is_none() && given.positional.len() + named_params(params, &given) > params.len() {
-            if given.positional.len() > params.len() {
-                return Err(arity(params.len(), given.positional.len()));
-            }
+        if rest.is_none() && given.positional.len() > params.len() {
+            return Err(arity(params.len(), given.positional.len()));
         }
         let mut slots: Vec<Option<Value>> = vec![None; params.len()];
         for (name, value) in given.named {
@@ -176,10 +174,6 @@ impl Machine {
             Call::Entered => self.run(floor),
         }
     }
-}
-
-fn named_params(params: &[Parameter], given: &Given) -> usize {
-    given.named.iter().filter(|(name, _)| params.iter().any(|p| p.name == *name)).count()
 }
 
 /// A shared handle of a lambda from a shared handle of a callable that is one.

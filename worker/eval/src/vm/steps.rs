@@ -99,10 +99,6 @@ impl Machine {
                 let value = self.cells[cells + at as usize].lock().clone().unwrap_or(Value::Null);
                 self.stack.push(value);
             }
-            Op::CellOr(at, target) => {
-                let value = self.cells[cells + at as usize].lock().clone();
-                self.push_or(value, target, next);
-            }
             Op::SetCell(at) => {
                 let value = self.pop();
                 let before = self.cells[cells + at as usize].lock().replace(value);

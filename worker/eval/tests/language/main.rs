@@ -7,5 +7,5 @@ mod acceptance;
 mod cases;
 mod effects;
 mod limits;
-mod probe;
+mod session;
 mod verdict;
