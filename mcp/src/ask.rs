@@ -94,7 +94,9 @@ fn random<const N: usize>() -> Option<[u8; N]> {
 pub(crate) enum Asked {
     /// The result to answer with: a question.
     Question(Map<String, Value>),
-    /// Go on with the call: it was decided, or there is nothing to ask.
+    /// The person said yes: the kernel's account of the decision. Go on with the call.
+    Decided(Value),
+    /// Go on with the call as if nobody could be asked.
     GoOn,
 }
 
@@ -114,7 +116,7 @@ pub(crate) async fn consult(call: &Call, args: &Map<String, Value>, effects: &[S
     if let Some(state) = call.params.get("requestState") {
         if state.as_str().is_some_and(|state| call.server.asker.redeem(state, &subject)) && accepted(call) {
             let decision = json!({ "plan_ref": plan_ref, "decision": "approve", "via": "elicitation" });
-            kernel.call(Method::ApprovalDecide, &decision).await?;
+            return kernel.call(Method::ApprovalDecide, &decision).await.map(Asked::Decided);
         }
         return Ok(Asked::GoOn);
     }

@@ -27,10 +27,15 @@ pub(super) async fn call(call: &Call, args: Map<String, Value>) -> Result<Reply,
             .map_err(|error| super::argument_failure(call, error))?,
     };
     let names: Vec<String> = effects.into_iter().map(|EffectName(name)| name).collect();
-    if let Asked::Question(question) = ask::consult(call, &args, &names).await? {
-        return Ok(Reply::Ask(question));
-    }
+    let decided_by = match ask::consult(call, &args, &names).await? {
+        Asked::Question(question) => return Ok(Reply::Ask(question)),
+        Asked::Decided(mut decision) => decision.get_mut("decided_by").map(Value::take),
+        Asked::GoOn => None,
+    };
     let params = Value::Object(pick(&args, &["plan_ref", "effects"]));
-    let result = call.server.kernel.call(Method::CapRequest, &params).await?;
+    let mut result = call.server.kernel.call(Method::CapRequest, &params).await?;
+    if let Some(decided_by) = decided_by {
+        result["decided_by"] = decided_by;
+    }
     Ok(Reply::Done(Report::success(result, call.server.kernel.take_notes())))
 }

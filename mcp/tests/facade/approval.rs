@@ -55,7 +55,8 @@ fn an_accepted_question_decides_once() {
         "Let agent:docs run `sh ./s.sh` in /srv/site? Effects: opaque (effects unknown)"
     );
     let yes = json!({"action":"accept","content":{"ok":true}});
-    facade.result("tools/call", answered(&question["requestState"], yes.clone()));
+    let decided = facade.result("tools/call", answered(&question["requestState"], yes.clone()));
+    assert_eq!(decided["structuredContent"]["decided_by"], "client:tester");
     assert_eq!(kernel.request("approval.decide").1, json!({"plan_ref":PLAN,"decision":"approve","via":"elicitation"}));
     kernel.request("cap.request");
     let again = facade.result("tools/call", answered(&question["requestState"], yes.clone()));
