@@ -1,7 +1,9 @@
 //! From the supervisor's first words to a broker that serves: journal open, rows and sessions taken over, then the listener.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,7 +58,10 @@ struct Left {
 /// Serves until the kernel is over.
 pub(crate) async fn serve(edge: OwnedFd) -> io::Result<()> {
     let given = meet_supervisor(edge)?;
-    let dir = state_dir(&given);
+    let dir = state_dir(&given)?;
+    // Before the first thread: from here on there is the state directory, `/proc` to know peers, and what was lent.
+    #[cfg(target_os = "linux")]
+    shoal_jail::confine::broker(given.dir.as_fd()).map_err(|failed| io::Error::other(failed.to_string()))?;
     let full = given.sections.settings.durability_full;
     let journal = Journal::open(&dir, Settings { full, without_reserve: given.start.state_dir.is_empty() })
         .map_err(|error| io::Error::other(format!("journal: {error}")))?;
@@ -113,12 +118,18 @@ fn meet_supervisor(edge: OwnedFd) -> io::Result<Given> {
     Ok(Given { start, listener, dir, sections, edge })
 }
 
-/// The state directory by its descriptor, so that renaming an ancestor changes nothing.
-fn state_dir(given: &Given) -> PathBuf {
-    if cfg!(target_os = "linux") {
-        return PathBuf::from(format!("/proc/self/fd/{}", given.dir.as_raw_fd()));
+/// The path of the state directory, which must lead to the directory the supervisor opened. SQLite follows no symbolic
+/// link, so the link of `/proc` itself is no path to work with.
+fn state_dir(given: &Given) -> io::Result<PathBuf> {
+    let path = match given.start.state_dir.as_str() {
+        "" => std::fs::read_link(format!("/proc/self/fd/{}", given.dir.as_raw_fd()))?,
+        path => PathBuf::from(path),
+    };
+    let (named, opened) = (std::fs::metadata(&path)?, File::from(given.dir.try_clone()?).metadata()?);
+    if (named.dev(), named.ino()) != (opened.dev(), opened.ino()) {
+        return Err(io::Error::other(format!("{} is not the state directory that was opened", path.display())));
     }
-    PathBuf::from(given.start.state_dir.as_str())
+    Ok(path)
 }
 
 fn quotas(sections: &Sections) -> (Quotas, Option<Duration>) {

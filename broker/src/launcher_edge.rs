@@ -152,7 +152,12 @@ impl Broker {
             (None, code) => format!("exit status {}", code.unwrap_or(0)),
         };
         match exit.role {
-            SessionRole::Worker => self.lose_worker(sid, &how),
+            SessionRole::Worker => {
+                self.lose_worker(sid, &how);
+                if exit.restart_in_ms.is_none() {
+                    self.fail_session(sid);
+                }
+            }
             SessionRole::Ptyd => {
                 if let Some(session) = self.sessions.at_mut(sid) {
                     session.ptyd = None;

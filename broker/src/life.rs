@@ -33,7 +33,11 @@ impl Broker {
                         RpcError::invalid("create.cwd", shoal_wire::error::Reason::NotADirectory, message)
                     } else {
                         crate::log::line(format_args!("session not made: {} (errno {})", failed.step, failed.errno));
-                        RpcError::confinement(&[], failed.remedy.as_str())
+                        let message = format!("the session could not be made: {}", failed.step.as_str());
+                        let missing: [&str; 0] = [];
+                        RpcError::denied("confinement", crate::json::one_line(&message, 512))
+                            .and("missing", missing.as_slice())
+                            .and("hint", failed.remedy.as_str())
                     };
                     broker.ordered.remove(&failed.order);
                     broker.give_up_session(sid, &error);

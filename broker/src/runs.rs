@@ -84,6 +84,8 @@ pub(crate) struct Run {
     pub(crate) human: bool,
     /// The plan it applies.
     pub(crate) plan: Option<Rc<str>>,
+    /// Nothing the plan binds has drifted; the worker is asked once more, to keep the source.
+    pub(crate) checked: bool,
     /// Effects as claimed and judged.
     pub(crate) effects: Value,
     /// How far it is.
@@ -125,6 +127,7 @@ impl Run {
             tty: order.tty,
             human: order.human,
             plan: order.plan,
+            checked: false,
             effects: Value::Array(Vec::new()),
             stage: Stage::AwaitClaim,
             entry: None,

@@ -19,6 +19,7 @@ pub(crate) const QUEUE: usize = 1024;
 
 /// One wake from outside.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "each is moved once; boxing would cost every message an allocation")]
 pub(crate) enum Wake {
     /// A connection of the kernel's uid.
     Accepted {

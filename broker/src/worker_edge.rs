@@ -290,8 +290,16 @@ impl Broker {
         self.fail_worker_calls(sid, &error);
         self.fail_plannings(sid, &error);
         if failed {
-            self.session_is_up(sid, Err(RpcError::worker_lost(&name, None, true, "it keeps dying; kill the session")));
+            self.fail_session(sid);
         }
+    }
+
+    /// The worker died too often: the session stays down until it is killed.
+    pub(crate) fn fail_session(&mut self, sid: Sid) {
+        let Some(session) = self.sessions.at_mut(sid) else { return };
+        session.stage = Stage::Failed;
+        let error = RpcError::worker_lost(&session.name, None, true, "it keeps dying; kill the session");
+        self.session_is_up(sid, Err(error));
     }
 
     /// Answers every call to a worker that will not answer.

@@ -9,7 +9,7 @@ use shoal_proto::supervisor_broker::Limits;
 use shoal_wire::elide::Budgets;
 use shoal_wire::error::Reason;
 use shoal_wire::params::session::Attach;
-use shoal_wire::{AST_VERSION, BUILD, PROTOCOL, RpcError, params};
+use shoal_wire::{AST_VERSION, BUILD, Code, PROTOCOL, RpcError, params};
 
 use super::Params;
 use crate::broker::Broker;
@@ -52,15 +52,19 @@ impl Broker {
         if let Some(client) = self.clients.at_mut(ask.conn) {
             client.step(Phase::begin_attach);
         }
+        self.decide_attach(ask, attach);
+    }
+
+    fn decide_attach(&mut self, ask: Ask, attach: Attach) {
         match self.choose_session(&ask, &attach) {
-            Ok((attachment, identity, created)) => self.await_session(ask, attachment, identity, created),
+            Ok((attachment, identity, created)) => self.await_session(ask, attach, attachment, identity, created),
             Err(error) => self.refuse_attach(ask, error),
         }
     }
 
     fn refuse_attach(&mut self, ask: Ask, error: RpcError) {
         let conn = ask.conn;
-        if error.is(shoal_wire::Code::AuthFailed) {
+        if error.is(Code::AuthFailed) {
             // Refused attachments leave a row like denials do.
             self.reply_denial(ask, error, "", json!([]));
         } else {
@@ -216,9 +220,11 @@ impl Broker {
         Ok(env.iter().map(|(name, value)| format!("{name}={value}").into_bytes()).collect())
     }
 
-    fn await_session(&mut self, ask: Ask, attachment: Attachment, identity: Identity, created: bool) {
+    fn await_session(&mut self, ask: Ask, attach: Attach, attachment: Attachment, identity: Identity, created: bool) {
         let sid = attachment.sid;
         self.when_up(sid, move |broker, up| match up {
+            // What another client asked for could not be made: this one creates the session as it asks itself.
+            Err(error) if !created && error.is(Code::InvalidParams) => broker.decide_attach(ask, attach),
             Err(error) => broker.refuse_attach(ask, error),
             Ok(()) if created => broker.record_creation(ask, attachment, identity),
             Ok(()) => broker.attached(ask, attachment, &identity, false),

@@ -44,7 +44,10 @@ impl Broker {
         let client = Client::new(peer, surplus, place);
         let (out, attached) = (client.out.clone(), client.attached.clone());
         let conn = self.clients.insert(client);
-        serve(conn, stream, out, attached, &self.wakes, self.frame_time);
+        let tasks = serve(conn, stream, out, attached, &self.wakes, self.frame_time);
+        if let Some(client) = self.clients.at_mut(conn) {
+            client.served_by(tasks);
+        }
     }
 
     /// A connection is over: what it asked for goes on without it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_journal::Kind;
-use shoal_leash::{Verdict, judge};
+use shoal_leash::{Effect, Verdict, judge};
 use shoal_proto::broker_worker::{Position, Prepare, Run as RunMessage, ToWorker};
 use shoal_proto::{Bytes, Text};
 use shoal_wire::params::Empty;
@@ -299,13 +299,11 @@ impl Broker {
         self.prepare_run(n);
     }
 
-    /// The claim of a plan that is applied: everything derived anew must be as it was, and the policy must still allow it.
-    pub(crate) fn check_plan(&mut self, n: u64, reference: &str, claim: Claim) {
-        let Some((sid, src, position)) = self.runs.at(n).map(|run| (run.sid, run.src.clone(), run.position)) else {
-            return;
-        };
-        let (Some(plan), Some((now, _))) = (self.plans.at(reference), self.plan_of_claim(sid, src, position, &claim))
-        else {
+    /// The claim of a plan that is applied: everything derived anew must be as it was.
+    pub(crate) fn check_plan(&mut self, n: u64, reference: &str, claim: &Claim) {
+        let Some(run) = self.runs.at(n) else { return };
+        let now = self.plan_of_claim(run.sid, run.src.clone(), run.position, claim);
+        let (Some(plan), Some((now, _))) = (self.plans.at(reference), now) else {
             return self.refuse_run(n, RpcError::unknown_plan(reference, "unknown"));
         };
         let drift = plan.drift(&now);
@@ -313,12 +311,27 @@ impl Broker {
             let error = RpcError::unknown_plan(reference, "drifted").and("what", drift);
             return self.refuse_run(n, error);
         }
+        if let Some(run) = self.runs.at_mut(n) {
+            run.checked = true;
+        }
+        self.prepare_run(n);
+    }
+
+    /// The source is kept now, with the same effects; the policy must still allow them.
+    pub(crate) fn judge_plan(&mut self, n: u64, reference: &str, effects: &[Effect]) {
+        let Some(plan) = self.plans.at(reference) else {
+            return self.refuse_run(n, RpcError::unknown_plan(reference, "unknown"));
+        };
+        if plan.effects != effects {
+            let error = RpcError::unknown_plan(reference, "drifted").and("what", json!(["effects"]));
+            return self.refuse_run(n, error);
+        }
         // Somebody may have applied or decided it while the worker derived.
         if let Err(error) = applicable(plan, self.now.ns) {
             return self.refuse_run(n, error);
         }
         let state = plan.state;
-        let judged = judge(&claim.effects, self.policy.of(&plan.owner));
+        let judged = judge(effects, self.policy.of(&plan.owner));
         let hint = judged.hint().map(str::to_owned);
         let (reference, effects) = (plan.reference.to_string(), json!(plan.effects));
         let granted = if state == PlanState::Approved { judged.approved() } else { judged.allowed() };

@@ -11,6 +11,7 @@ pub(crate) use outgoing::{Life, Outgoing};
 pub(crate) use phase::{Attachment, Phase, Step};
 pub(crate) use socket::{Frame, Hold, Peer, accept, serve};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::AbortHandle;
 
 /// Number of a connection; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,6 +43,14 @@ pub(crate) struct Client {
     pub(crate) attached: Rc<std::cell::Cell<bool>>,
     /// Its place among the unattached; given back at the first attachment.
     pub(crate) place: Option<OwnedSemaphorePermit>,
+    tasks: Vec<AbortHandle>,
+}
+
+impl Drop for Client {
+    /// Both tasks end with the connection: its socket closes, and nothing more of it is read.
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
 }
 
 impl Client {
@@ -49,7 +58,12 @@ impl Client {
     pub(crate) fn new(peer: Peer, surplus: bool, place: OwnedSemaphorePermit) -> Self {
         let phase = if surplus { Phase::Surplus } else { Phase::AwaitAttach };
         let (out, attached) = (Rc::default(), Rc::default());
-        Self { phase: Some(phase), out, peer, attached, place: Some(place) }
+        Self { phase: Some(phase), out, peer, attached, place: Some(place), tasks: Vec::new() }
+    }
+
+    /// The tasks that serve its socket.
+    pub(crate) fn served_by(&mut self, tasks: [AbortHandle; 2]) {
+        self.tasks = tasks.into();
     }
 
     /// The phase to look at.

@@ -12,6 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::{ConnId, Life, Outgoing};
@@ -84,30 +85,31 @@ pub(crate) fn serve(
     attached: Rc<Cell<bool>>,
     wakes: &mpsc::Sender<Wake>,
     frame_time: Duration,
-) {
+) -> [AbortHandle; 2] {
     let (read, write) = stream.into_split();
     let (reader_wakes, writer_wakes) = (wakes.clone(), wakes.clone());
     let reader_out = out.clone();
-    tokio::task::spawn_local(async move {
+    let reader = tokio::task::spawn_local(async move {
         // Whatever ends the reader ends the connection: the reasons differ for nobody.
         let why = read_frames(id, read, &attached, &reader_wakes, frame_time).await.err();
         reader_out.with(|queue| queue.end(Life::Over));
         if let Some(why) = why {
-            tracing_line(id, &why);
+            log_violation(id, &why);
         }
         // The loop may be gone already; then nobody has to know.
         reader_wakes.send(Wake::ClientGone(id)).await.ok();
     });
-    tokio::task::spawn_local(async move {
+    let writer = tokio::task::spawn_local(async move {
         if write_frames(id, write, &out, &writer_wakes).await.is_err() {
             out.with(|queue| queue.end(Life::Over));
         }
         writer_wakes.send(Wake::ClientGone(id)).await.ok();
     });
+    [reader.abort_handle(), writer.abort_handle()]
 }
 
 /// One line on stderr about a connection that broke a rule.
-fn tracing_line(id: ConnId, why: &io::Error) {
+fn log_violation(id: ConnId, why: &io::Error) {
     if why.kind() == io::ErrorKind::InvalidData {
         crate::log::line(format_args!("connection {}: {why}; closed", id.0));
     }

@@ -1,0 +1,94 @@
+//! Workers that die, brokers that are replaced, sessions that end.
+#![allow(clippy::disallowed_methods, reason = "the test owns its directory")]
+
+use serde_json::json;
+
+use crate::kernel::{Do, Kernel};
+
+#[test]
+fn a_lost_worker_is_told_and_replaced_with_directory_and_numbers() {
+    let kernel = Kernel::start();
+    let mut client = kernel.attach("a");
+    client.ok("exec", json!({"src": "cd /tmp"}));
+    client.ok("events.subscribe", json!({"channel": "session"}));
+    let hanging = client.send("exec", json!({"src": "hang"}));
+    client.ok("task.list", json!({}));
+    kernel.tell(Do::LoseWorker(1));
+    let error = client.answer(hanging).expect_err("lost");
+    assert_eq!((&error["code"], &error["data"]["session"]), (&json!(-32050), &json!("a")));
+    assert!(error["data"]["entry_id"].is_i64());
+    let snapshot = client.ok("session.snapshot", json!({}));
+    assert_eq!(snapshot["cwd"]["display"], "/tmp");
+    assert_eq!(client.ok("exec", json!({"src": "value 1"}))["ref"], "out:2");
+    let actions: Vec<_> = (0..2).map(|_| client.push()["payload"]["v"]["action"]["v"].clone()).collect();
+    assert_eq!(actions, ["worker_lost", "restarted"]);
+    let rows = client.ok("journal.query", json!({"kinds": ["exec"]}));
+    assert_eq!(rows[1]["ended"], "worker_lost");
+}
+
+#[test]
+fn a_replaced_broker_takes_sessions_and_running_work_over() {
+    let kernel = Kernel::start();
+    let gate = tempfile::tempdir().expect("a directory");
+    let gate = gate.path().join("go");
+    let mut client = kernel.attach("a");
+    client.ok("exec", json!({"src": "cd /tmp"}));
+    let source = format!("wait {}", gate.display());
+    let task = client.ok("exec", json!({"src": source, "async": true, "key": "k"}))["task"].clone();
+    kernel.tell(Do::ReplaceBroker);
+    assert_eq!(client.frame(), None);
+    let mut client = kernel.attach("a");
+    assert_eq!(client.ok("task.get", json!({"task": task}))["state"], "running");
+    std::fs::write(&gate, "").expect("opened");
+    let ended = client.ok("task.await", json!({"task": task}));
+    assert_eq!((&ended["state"], &ended["result_ref"]), (&json!("completed"), &json!("out:2")));
+    let again = client.ok("exec", json!({"src": source, "async": true, "key": "k"}));
+    assert_eq!((&again["ref"], &again["replayed"]), (&json!("out:2"), &json!(true)));
+    assert_eq!(client.ok("session.snapshot", json!({}))["cwd"]["display"], "/tmp");
+    assert_eq!(client.ok("journal.verify", json!({}))["ok"], true);
+    let page = client.ok("events.read", json!({"channel": "session.transcript"}));
+    assert_eq!(page["page"]["returned"], 2);
+}
+
+#[test]
+fn a_killed_session_ends_its_waiters_and_starts_anew() {
+    let kernel = Kernel::start();
+    let mut client = kernel.attach("a");
+    client.ok("exec", json!({"src": "value 1"}));
+    let hanging = client.send("exec", json!({"src": "hang"}));
+    let mut human = kernel.attach("admin");
+    let killed = human.ok("session.kill", json!({"session": "a", "reason": "enough"}));
+    assert_eq!((&killed["existed"], &killed["survived"]), (&json!(true), &json!([])));
+    let error = client.answer(hanging).expect_err("ended");
+    assert_eq!((&error["code"], &error["data"]["note"]), (&json!(-32051), &json!("enough")));
+    assert_eq!(client.fails("task.list", json!({})).0, -32051);
+    assert_eq!(human.ok("session.kill", json!({"session": "a"}))["existed"], false);
+    assert_eq!(client.ok("session.attach", json!({"session": "a"}))["created"], true);
+    assert_eq!(client.ok("exec", json!({"src": "value 1"}))["ref"], "out:2");
+}
+
+#[test]
+fn a_frozen_session_takes_no_work_and_answers_the_rest() {
+    let kernel = Kernel::start();
+    let mut client = kernel.attach("a");
+    assert_eq!(client.ok("session.freeze", json!({"session": "a"}))["state"], "frozen");
+    assert_eq!(client.fails("exec", json!({"src": "value 1"})).0, -32052);
+    assert_eq!(client.ok("task.list", json!({})), json!([]));
+    assert_eq!(client.ok("session.thaw", json!({"session": "a"}))["state"], "idle");
+    client.ok("exec", json!({"src": "value 1"}));
+}
+
+#[test]
+fn a_client_that_leaves_leaves_a_task() {
+    let kernel = Kernel::start();
+    let mut client = kernel.attach("a");
+    let mut other = kernel.attach("a");
+    other.ok("events.subscribe", json!({"channel": "session"}));
+    client.send("exec", json!({"src": "hang"}));
+    client.ok("task.list", json!({}));
+    drop(client);
+    let push = other.push();
+    assert_eq!(push["payload"]["v"]["action"]["v"], "task_started");
+    let tasks = other.ok("task.list", json!({}));
+    assert_eq!((&tasks[0]["state"], &tasks[0]["foreground"]), (&json!("running"), &json!(false)));
+}
