@@ -70,6 +70,8 @@ pub fn broker(state: BorrowedFd<'_>) -> Result<(), Failed> {
             let all = AccessFs::from_all(abi()) & !(AccessFs::Execute | AccessFs::IoctlDev);
             let rules = rules.add_rule(PathBeneath::new(state, all)).map_err(io::Error::other)?;
             let rules = beneath(rules, "/proc", Access::READ)?;
+            // The database seeds its own randomness there.
+            let rules = beneath(rules, "/dev/urandom", Access::READ)?;
             fully(rules.restrict_self().map_err(io::Error::other)?)
         });
         restricted.map_err(at("restrict files"))?;
