@@ -89,6 +89,8 @@ fn empty_domain() -> Result<(), Failed> {
 
 fn role(filter: Filter) -> Result<(), Failed> {
     shoal_sys::prctl::set_no_new_privs().map_err(at("give up new privileges"))?;
+    // The library reads facts about the process when it first needs one; afterwards it could not.
+    let _page = rustix::param::page_size();
     shoal_sys::prctl::set_dumpable(false).map_err(at("hide its memory"))?;
     if shoal_sys::seccomp::is_available() {
         // The role's filter is the last act: it does not allow another. It allows clone3, so that the answer of this

@@ -133,6 +133,7 @@ fn a_broker_has_its_directory() {
     let peers = || {
         listener.accept().is_ok_and(|(peer, _)| shoal_sys::peer::credentials(&peer).is_ok())
             && std::fs::read_to_string("/proc/self/status").is_ok()
+            && shoal_sys::procfs::own_threads().is_ok_and(|threads| threads == 1)
     };
     let work = rig.dir.join("home/work/x");
     let outside = || std::fs::write(&work, "x").is_err() && std::fs::File::open("/etc/passwd").is_err();
