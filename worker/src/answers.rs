@@ -1,6 +1,9 @@
 //! Methods of the public protocol that the worker answers.
 
+mod streams;
 mod value_get;
+
+pub(crate) use streams::Fetched;
 
 use std::sync::Arc;
 
@@ -61,7 +64,9 @@ fn dispatch(session: &Arc<Session>, method: Method, params: &Json) -> Result<Jso
         // A user event concerns the channels of the language, which are the evaluator's own in this build.
         Method::Event => Ok(json!({})),
         Method::WatchList => Ok(json!({"watches": []})),
-        Method::StreamPull | Method::StreamClose | Method::WatchStart | Method::WatchStop | Method::WatchGet => {
+        Method::StreamPull => streams::pull(session, params),
+        Method::StreamClose => streams::close(session, params),
+        Method::WatchStart | Method::WatchStop | Method::WatchGet => {
             Err(RpcError::internal("this build's worker does not answer that yet"))
         }
     }

@@ -59,7 +59,7 @@ impl Ended {
     /// The elided wire value of `out:n`.
     pub(crate) fn elided(&self, n: u64, elide: Elide) -> String {
         let reference = Ref::Out(n);
-        wire::elide(&self.value, &budgets(elide), Origin { reference: &reference, path: None, slice: None })
+        wire::elide(&self.value, &budgets(elide), origin(&reference))
     }
 
     /// The block rendering of `out:n`, bounded. Without a terminal at the other end it has no escapes.
@@ -132,6 +132,11 @@ impl Ended {
         }
         summary
     }
+}
+
+/// A whole result.
+pub(crate) fn origin(reference: &Ref) -> Origin<'_> {
+    Origin { reference, path: None, slice: None }
 }
 
 /// The budgets of an answer.

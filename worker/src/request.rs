@@ -24,12 +24,9 @@ use crate::transcript::Entry;
 
 /// Serves one execution from its source to its end.
 pub(crate) fn serve(session: &Arc<Session>, prepare: Prepare, run: &Arc<RunState>, orders: &Receiver<Order>) {
-    let id = prepare.run;
     if let Err(error) = go(session, prepare, run, orders) {
         crate::note_edge(&error.into());
     }
-    run.set_over();
-    session.forget_orders(id);
 }
 
 fn go(
@@ -47,18 +44,27 @@ fn go(
     };
     let claim = Bytes::new(claim.to_string()).map_err(|e| Violation::Encode(e.to_string()))?;
     let prepared = ToBroker::Prepared(Prepared { run: prepare.run, claim, parsed: is_parsed });
+    // A claim alone is forgotten before it is told: the same number may be prepared again at once.
+    let is_kept = is_parsed && !prepare.plan;
+    if !is_kept {
+        session.forget(prepare.run);
+    }
     let told = session.broker.send(&prepared, &[]);
-    let is_ordered = told.is_ok() && is_parsed && !prepare.plan && orders.recv() == Ok(Order::Run);
-    if !is_ordered {
-        session.runs.forget(prepare.run);
+    if !is_kept {
         return Ok(());
     }
-    run.set_running();
+    if told.is_err() || orders.recv() != Ok(Order::Run) {
+        session.forget(prepare.run);
+        return Ok(());
+    }
     let started = clock::now();
     let finish = evaluate(session, &prepare, &parsed, run, snapshot);
     // What the programs print from here on belongs to nobody who waits.
     run.log.end();
-    tell(session, &prepare, run, finish, started)
+    let told = tell(session, &prepare, run, finish, started);
+    run.set_over();
+    session.forget_orders(prepare.run);
+    told
 }
 
 fn evaluate(

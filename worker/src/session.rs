@@ -172,6 +172,12 @@ impl Session {
         state
     }
 
+    /// An execution that never ran leaves nothing.
+    pub(crate) fn forget(&self, run: RunId) {
+        self.runs.forget(run);
+        self.forget_orders(run);
+    }
+
     /// An execution is over: it takes no more orders.
     pub(crate) fn forget_orders(&self, run: RunId) {
         self.orders().remove(&run);
@@ -256,11 +262,17 @@ impl Session {
         Ok(())
     }
 
-    /// An order for a run that takes none any more is late, and nothing else.
+    /// An order for a run that takes none any more is late, and nothing else. A run counts as running from here on: a
+    /// broker that comes now must not hold it for one that never ran.
     fn order(&self, run: RunId, order: Order) {
-        if let Some(orders) = self.orders().get(&run) {
-            let _late: Result<(), _> = orders.send(order);
+        let orders = self.orders();
+        let Some(waiting) = orders.get(&run) else { return };
+        if order == Order::Run
+            && let Some(state) = self.runs.find(run)
+        {
+            state.set_running();
         }
+        let _late: Result<(), _> = waiting.send(order);
     }
 
     fn cancel(&self, cancel: Cancel) {

@@ -64,6 +64,13 @@ pub(super) fn answer(session: &Arc<Session>, params: &Json) -> Result<Json, RpcE
     }
 }
 
+/// The value at a path of a result of the session.
+pub(super) fn named(session: &Session, name: &str, path: Option<&str>) -> Result<Value, RpcError> {
+    let reference = Ref::parse(name).ok_or_else(|| RpcError::unknown_ref(name, "unknown", None))?;
+    let wanted = Wanted { reference, name, path, slice: None };
+    part(&wanted, &whole(session, &wanted, &Json::Null)?)
+}
+
 fn whole(session: &Session, wanted: &Wanted<'_>, stored: &Json) -> Result<Value, RpcError> {
     if !stored.is_null() {
         return wire::from_wire(&stored.to_string()).map_err(|e| RpcError::internal(format!("stored value: {e}")));

@@ -77,3 +77,29 @@ fn output_is_read_while_a_run_goes_on_and_after() {
     let params = json!({"run": 999, "stream": "both", "offset": 0, "max": 10});
     assert_eq!(session.ask(Method::TaskOutput, &params).expect_err("unknown").0, -32_021);
 }
+
+#[test]
+fn a_stream_is_fetched_once_in_order() {
+    let mut session = Session::start();
+    session.run("range(0, 300).stream().map(n => n * 2)");
+    let mut pull = |params: serde_json::Value| session.ask(Method::StreamPull, &params);
+    let first = pull(json!({"ref": "out:1", "max": 100})).expect("items");
+    assert_eq!((&first["first_seq"], &first["items"][1]["v"], &first["done"]), (&json!(0), &json!(2), &json!(false)));
+    let mut next = first["items"].as_array().map_or(0, Vec::len);
+    while next < 300 {
+        let more = pull(json!({"ref": "out:1", "max": 256})).expect("items");
+        assert_eq!((&more["first_seq"], &more["items"][0]["v"]), (&json!(next), &json!(next * 2)));
+        next += more["items"].as_array().map_or(0, Vec::len);
+    }
+    let end = pull(json!({"ref": "out:1"})).expect("an end");
+    assert_eq!((&end["items"], &end["done"]), (&json!([]), &json!(true)));
+    let closed = session.ask(Method::StreamClose, &json!({"ref": "out:1"})).expect("closed");
+    assert_eq!(closed, json!({"ref": "out:1", "closed": true, "pulled": 300}));
+    session.run("5");
+    let (code, data) = session.ask(Method::StreamPull, &json!({"ref": "out:2"})).expect_err("no stream");
+    assert_eq!((code, &data["reason"]), (-32_005, &json!("not_a_stream")));
+    session.run("range(0, 3).stream()");
+    session.run("it.collect()");
+    let (code, data) = session.ask(Method::StreamPull, &json!({"ref": "out:3"})).expect_err("used");
+    assert_eq!((code, &data["reason"]), (-32_005, &json!("stream_consumed")));
+}

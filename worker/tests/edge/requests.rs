@@ -156,3 +156,16 @@ fn a_missing_directory_is_kept_by_name() {
     let back = session.run_stmt("cd /");
     assert_eq!(back.finished.session_cwd.as_slice(), b"/");
 }
+
+#[test]
+fn a_plan_s_claim_comes_first_and_the_same_number_runs_then() {
+    let mut session = Session::start();
+    for run in 500..550 {
+        let claim = session.claim(run, "6 * 7", Position::Value, true);
+        assert!(claim["ast"]["stmts"].is_array() && claim["cwd"]["display"].is_string(), "{claim}");
+        session.claim(run, "6 * 7", Position::Value, false);
+        session.worker.send(&ToWorker::Run(Run { run }), &[]).expect("sent");
+        let done = session.done();
+        assert_eq!((done.finished.run, &done.value["v"]), (run, &json!(42)));
+    }
+}

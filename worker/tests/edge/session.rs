@@ -94,6 +94,11 @@ impl Session {
     pub(crate) fn prepare(&mut self, source: &str, position: Position) -> (u64, Json) {
         let run = self.next;
         self.next += 1;
+        (run, self.claim(run, source, position, false))
+    }
+
+    /// Prepares a source under a number; its claim.
+    pub(crate) fn claim(&mut self, run: u64, source: &str, position: Position, plan: bool) -> Json {
         let elide = Elide { max_bytes: 8192, max_rows: 100, max_bytes_raw: 4096, max_items: 500 };
         let prepare = Prepare {
             run,
@@ -104,13 +109,13 @@ impl Session {
             tty: false,
             human: true,
             bindings: Bytes::default(),
-            plan: false,
+            plan,
         };
         self.worker.send(&ToWorker::Prepare(prepare), &[]).expect("sent");
         loop {
             match self.message() {
                 (ToBroker::Prepared(Prepared { run: of, claim, .. }), _) if of == run => {
-                    return (run, serde_json::from_slice(claim.as_slice()).expect("JSON"));
+                    return serde_json::from_slice(claim.as_slice()).expect("JSON");
                 }
                 (ToBroker::Progress(_), _) => {}
                 (other, _) => panic!("unexpected {other:?}"),
