@@ -128,6 +128,7 @@ impl Broker {
         if let Some(session) = self.sessions.at_mut(sid) {
             session.stage = Stage::Restarting;
         }
+        self.load_watches(sid, |_| {});
         sid
     }
 

@@ -16,6 +16,7 @@ mod clients;
 mod clock;
 mod edge;
 mod execute;
+mod finish;
 mod json;
 mod keys;
 #[deny(clippy::wildcard_enum_match_arm)] // a new message breaks every place that would ignore it

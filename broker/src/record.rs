@@ -92,14 +92,33 @@ pub(crate) fn durable_event(channel: &str, seq: i64, row: &Row) -> Event {
 }
 
 impl Broker {
-    /// Refuses new work while it could not be recorded.
-    pub(crate) fn check_journal(&self) -> Result<(), RpcError> {
+    /// Refuses new work while it could not be recorded. The first refusal is told, and the recovery looked for.
+    pub(crate) fn check_journal(&mut self) -> Result<(), RpcError> {
+        let Some(detail) = self.journal_fault() else { return Ok(()) };
+        if !self.unwritten.told {
+            self.tell_journal(Some(detail.clone()));
+            self.after(RETRY, Self::await_journal);
+        }
+        Err(RpcError::journal_unavailable(detail))
+    }
+
+    /// Why work could not be recorded now.
+    pub(crate) fn journal_fault(&self) -> Option<String> {
         if !self.unwritten.waiting.is_empty() {
-            return Err(RpcError::journal_unavailable("results of earlier work are not written yet"));
+            return Some("results of earlier work are not written yet".to_owned());
         }
         match self.journal.health() {
-            Health::Writable => Ok(()),
-            Health::Unavailable(detail) => Err(RpcError::journal_unavailable(detail)),
+            Health::Writable => None,
+            Health::Unavailable(detail) => Some(detail),
+        }
+    }
+
+    fn await_journal(&mut self) {
+        match self.journal_fault() {
+            None => self.tell_journal(None),
+            Some(_) => {
+                self.after(RETRY, Self::await_journal);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::Value;
-use shoal_journal::{NewRow, Output};
+use shoal_journal::{Ended, NewRow, Output};
 use shoal_proto::broker_worker::{Elide, Finished, Position};
 use shoal_wire::RpcError;
 
@@ -108,6 +108,8 @@ pub(crate) struct Run {
     pub(crate) up_calls: usize,
     /// A ladder is climbed: its receipt belongs into the answer.
     pub(crate) ladder: bool,
+    /// It has to end as soon as its row is there: why, and how the row closes.
+    pub(crate) aborted: Option<(RpcError, Ended)>,
     /// Its end, while the receipt or a capture is outstanding.
     pub(crate) finished: Option<(Finished, VecDeque<OwnedFd>)>,
 }
@@ -139,6 +141,7 @@ impl Run {
             capturing: 0,
             up_calls: 0,
             ladder: false,
+            aborted: None,
             finished: None,
         }
     }

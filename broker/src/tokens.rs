@@ -44,7 +44,12 @@ pub(crate) struct TokenFile {
 pub(crate) struct Tokens {
     file: Option<TokenFile>,
     key: [u8; SECRET],
+    /// Tells the file that was read from a later one.
+    pub(crate) stamp: Stamp,
 }
+
+/// Inode and change time of a file; all zero when there is none.
+pub(crate) type Stamp = (u64, i64, i64);
 
 impl Token {
     /// `active`, `expired` or `revoked`.
@@ -80,7 +85,7 @@ pub(crate) fn mint(key: &[u8; SECRET], bearer: &str, principal: &str, now_ns: i6
 impl Tokens {
     /// Without a store: an ephemeral kernel.
     pub(crate) fn none() -> Self {
-        Self { file: None, key: [0; SECRET] }
+        Self { file: None, key: [0; SECRET], stamp: Stamp::default() }
     }
 
     /// The tokens of a file; says what is wrong with one that cannot be used.
@@ -91,13 +96,18 @@ impl Tokens {
         }
         let key = base64::engine::general_purpose::STANDARD.decode(&file.key).map_err(|_| "its key is not base64")?;
         let key = key.try_into().map_err(|_| "its key has not 32 bytes")?;
-        Ok(Self { file: Some(file), key })
+        Ok(Self { file: Some(file), key, stamp: Stamp::default() })
     }
 
     /// The file in force.
     pub(crate) fn file(&self) -> Result<&TokenFile, RpcError> {
         let message = "an ephemeral kernel keeps no tokens";
         self.file.as_ref().ok_or_else(|| RpcError::auth_failed("no_token_store", message))
+    }
+
+    /// Whether there is a store at all.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.file.is_some()
     }
 
     /// The store's key.

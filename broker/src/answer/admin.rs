@@ -29,7 +29,7 @@ impl Broker {
                     let journal = match journal {
                         Ok((usage, head)) => json!({
                             "rows": usage.rows, "head": head, "db_bytes": usage.db_bytes, "wal_bytes": usage.wal_bytes,
-                            "cas_bytes": usage.cas_bytes, "writable": broker.check_journal().is_ok(),
+                            "cas_bytes": usage.cas_bytes, "writable": broker.journal_fault().is_none(),
                         }),
                         Err(error) => {
                             json!({"rows": null, "head": null, "writable": false, "detail": error.to_string()})
@@ -66,7 +66,7 @@ impl Broker {
         };
         let mut records = vec![
             record("supervisor", &processes.supervisor, 0, false),
-            record("broker", &processes.broker, self.start.restarts, false),
+            record("broker", &processes.broker, self.start.restarts, jailed),
         ];
         for session in processes.sessions.as_slice() {
             let known = self.sessions.of_id(session.session).and_then(|sid| self.sessions.at(sid));

@@ -85,8 +85,9 @@ impl Broker {
         }
     }
 
-    fn identify(&self, ask: &Ask, attach: &Attach) -> Result<Identity, RpcError> {
+    fn identify(&mut self, ask: &Ask, attach: &Attach) -> Result<Identity, RpcError> {
         if let Some(bearer) = &attach.token {
+            self.refresh_tokens();
             let token = self.tokens.find(bearer.as_str(), self.now.ns)?;
             return Ok(Identity {
                 principal: token.principal.as_str().into(),
@@ -199,7 +200,8 @@ impl Broker {
             last_out: self.numbers.last_out(owner, name),
         };
         let sid = self.sessions.create(recipe, self.now.ns, self.now.mono);
-        self.order_session(sid);
+        // Its first worker is told of the watches that were left, so they are read before it is ordered.
+        self.load_watches(sid, move |broker| broker.order_session(sid));
         Ok(sid)
     }
 

@@ -117,9 +117,10 @@ impl Broker {
     }
 
     /// A token connection whose token is no longer good.
-    fn token_fault(&self, conn: ConnId) -> Option<RpcError> {
-        let token = self.attachment(conn)?.token.as_deref()?;
-        self.tokens.fault(token, self.now.ns)
+    fn token_fault(&mut self, conn: ConnId) -> Option<RpcError> {
+        let token = self.attachment(conn)?.token.clone()?;
+        self.refresh_tokens();
+        self.tokens.fault(&token, self.now.ns)
     }
 
     /// Attachment, permission, session state: the checks before parameters.

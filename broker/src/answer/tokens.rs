@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "the broker owns the token file of the state directory")]
 
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use base64::Engine as _;
@@ -16,7 +16,7 @@ use shoal_wire::{RpcError, params};
 use super::Params;
 use crate::broker::{Broker, or_refuse};
 use crate::clients::{Ask, Attachment};
-use crate::tokens::{SECRET, TokenFile, Tokens, mint};
+use crate::tokens::{SECRET, Stamp, TokenFile, Tokens, mint};
 
 /// Name of the file in the state directory.
 const FILE: &str = "tokens.json";
@@ -31,6 +31,7 @@ pub(crate) fn random<const N: usize>() -> io::Result<[u8; N]> {
 /// The tokens of a state directory; a store without tokens when there is no file yet.
 pub(crate) fn load(dir: &Path) -> io::Result<Tokens> {
     let path = dir.join(FILE);
+    let stamp = stamp(dir);
     let file = match std::fs::read(&path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| bad(&error.to_string()))?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -38,7 +39,13 @@ pub(crate) fn load(dir: &Path) -> io::Result<Tokens> {
         }
         Err(error) => return Err(error),
     };
-    Tokens::of(file).map_err(bad)
+    let mut tokens = Tokens::of(file).map_err(bad)?;
+    tokens.stamp = stamp;
+    Ok(tokens)
+}
+
+fn stamp(dir: &Path) -> Stamp {
+    std::fs::metadata(dir.join(FILE)).map(|file| (file.ino(), file.ctime(), file.ctime_nsec())).unwrap_or_default()
 }
 
 fn bad(why: &str) -> io::Error {
@@ -59,7 +66,22 @@ impl Broker {
     fn replace_tokens(&mut self, file: TokenFile) -> Result<(), RpcError> {
         store(self.journal.dir(), &file).map_err(|error| RpcError::internal(format!("{FILE}: {error}")))?;
         self.tokens = Tokens::of(file).map_err(RpcError::internal)?;
+        self.tokens.stamp = stamp(self.journal.dir());
         Ok(())
+    }
+
+    /// Reads the file again when it changed. One that cannot be used leaves the tokens that were in force.
+    pub(crate) fn refresh_tokens(&mut self) {
+        if !self.tokens.is_kept() || self.tokens.stamp == stamp(self.journal.dir()) {
+            return;
+        }
+        match load(self.journal.dir()) {
+            Ok(tokens) => self.tokens = tokens,
+            Err(error) => {
+                self.tokens.stamp = stamp(self.journal.dir());
+                crate::log::line(format_args!("tokens not read again: {error}"));
+            }
+        }
     }
 
     /// `token.create`.

@@ -76,6 +76,30 @@ impl Broker {
     }
 }
 
+impl Broker {
+    /// Reads the saved watches of a session, then goes on.
+    pub(crate) fn load_watches(&mut self, sid: Sid, then: impl FnOnce(&mut Self) + 'static) {
+        let Some(session) = self.sessions.at(sid) else { return };
+        let (owner, name) = (session.owner.to_string(), session.name.to_string());
+        self.read(
+            move |store| store.watches(&owner, &name),
+            move |broker, saved| {
+                match (saved, broker.sessions.at_mut(sid)) {
+                    (Ok(saved), Some(session)) => session.watches = saved.into_iter().map(spec).collect(),
+                    (Ok(_), None) => {}
+                    (Err(error), _) => crate::log::line(format_args!("watches not read: {error}")),
+                }
+                then(broker);
+            },
+        );
+    }
+}
+
+fn spec(saved: SavedWatch) -> WatchSpec {
+    let SavedWatch { name, uri, on_event, lang } = saved;
+    WatchSpec { name, uri, on_event, lang, persist: true }
+}
+
 fn unsaved(_: &mut Broker, written: Result<(), JournalError>) {
     if let Err(error) = written {
         crate::log::line(format_args!("watch not saved: {error}"));

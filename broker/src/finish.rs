@@ -1,0 +1,300 @@
+//! The end of an execution: checked, committed, recorded, told; only then answered.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use shoal_journal::{Closing, Ended, Output, OutputData};
+use shoal_proto::broker_worker::{Ending, Finished, MAX_JSON, Run as RunMessage, ToWorker};
+use shoal_wire::RpcError;
+
+use crate::broker::Broker;
+use crate::json::{quoted, relayable, wire_path};
+use crate::record::Closed;
+use crate::runs::{RunAnswer, Stage, answer_for};
+use crate::sessions::Sid;
+use crate::tasks::TaskEnd;
+
+/// Stored bytes of one output (`value`, `render`).
+const MAX_OUTPUT: usize = 256 * 1024 * 1024;
+/// The line a longer output ends with.
+const TRUNCATED: &[u8] = b"\n[shoal: output truncated; see journal metadata]";
+
+/// Members of a finished execution that concern its row and its task.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Detail {
+    status: Option<i64>,
+    ok: bool,
+    signaled: bool,
+    exit_code: Option<i64>,
+    summary: Option<Value>,
+    error: Option<Raised>,
+    held_by: u64,
+    changed: Vec<String>,
+    stdout_bytes: Option<u64>,
+    stderr_bytes: Option<u64>,
+}
+
+/// An error of the language.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Raised {
+    code: String,
+    message: String,
+    span: Option<Value>,
+    hint: Option<String>,
+    status: Option<i64>,
+    stderr: Option<String>,
+}
+
+impl Broker {
+    /// The end of an execution. It is held back while its receipt or a capture is outstanding.
+    pub(crate) fn on_finished(
+        &mut self,
+        sid: Sid,
+        finished: Finished,
+        fds: VecDeque<OwnedFd>,
+    ) -> Result<(), &'static str> {
+        let n = finished.run;
+        // A run that was aborted meanwhile: its late end is dropped, and the worker may forget it.
+        let Some(run) = self.runs.of(sid, n) else {
+            self.tell_worker(sid, ToWorker::Ack(RunMessage { run: n }));
+            return Ok(());
+        };
+        if !matches!(run.stage, Stage::Running { .. }) || run.finished.is_some() {
+            return Err("an end of what does not run");
+        }
+        if run.up_calls > 0 {
+            return Err("an end with up-calls open");
+        }
+        let attached = [finished.stdout, finished.stderr, finished.full].iter().filter(|set| **set).count();
+        if attached != fds.len() {
+            return Err("an end whose descriptors are not those it names");
+        }
+        let session = self.sessions.at_mut(sid).ok_or("an end without session")?;
+        if finished.n != session.last_out + 1 {
+            return Err("an out number that is not the next one");
+        }
+        session.last_out = finished.n;
+        if let Some(run) = self.runs.at_mut(n) {
+            run.finished = Some((finished, fds));
+        }
+        self.finish_if_complete(n);
+        Ok(())
+    }
+
+    /// Goes on with an end that nothing holds back any more.
+    pub(crate) fn finish_if_complete(&mut self, n: u64) {
+        let Some(run) = self.runs.at_mut(n) else { return };
+        if run.ladder || run.capturing > 0 {
+            return;
+        }
+        let Some((finished, fds)) = run.finished.take() else { return };
+        let sid = run.sid;
+        run.stage = Stage::AwaitClose;
+        if let Some(timer) = run.deadline.take() {
+            self.disarm(timer);
+        }
+        let detail: Option<Detail> = serde_json::from_slice(finished.detail.as_slice()).ok();
+        let value = relayable(finished.value.as_slice().to_vec());
+        let (Some(detail), Ok(value)) = (detail, value) else {
+            return self.violated(sid, "an end of another shape");
+        };
+        self.commit(sid, &finished, &detail.changed);
+        let out = finished.n;
+        self.task_finished(n, out, &finished, &detail);
+        let answer = self.run_answer(n, out, &finished, &detail, &value);
+        self.close_run(n, out, finished, fds, detail, answer);
+    }
+
+    /// What the session is after a commit.
+    fn commit(&mut self, sid: Sid, finished: &Finished, changed: &[String]) {
+        let Some(session) = self.sessions.at_mut(sid) else { return };
+        session.cwd = finished.session_cwd.as_slice().to_vec();
+        if finished.env_changed {
+            session.commit_env(finished.env.as_slice().iter().map(|entry| entry.as_slice().to_vec()).collect());
+        }
+        let known = ["cwd", "env", "reef"];
+        let changed: Vec<&str> = known.into_iter().filter(|name| changed.iter().any(|c| c == name)).collect();
+        if !changed.is_empty() {
+            self.session_changed(sid, &changed);
+        }
+    }
+
+    fn run_answer(&self, n: u64, out: u64, finished: &Finished, detail: &Detail, value: &str) -> RunAnswer {
+        let cwd = wire_path(finished.cwd.as_slice());
+        let elapsed = finished.elapsed_ms;
+        if finished.ending == Ending::Value {
+            let held = if detail.held_by > 0 { format!(r#","held_by":{}"#, detail.held_by) } else { String::new() };
+            let render = quoted(finished.render.as_str());
+            let members = format!(
+                concat!(
+                    r#"{{"ref":"out:{out}","uri":"shoal://out/{out}","value":{value},"render":{render},"#,
+                    r#""elapsed_ms":{elapsed},"cwd":{cwd}{held}"#
+                ),
+                out = out,
+                value = value,
+                render = render,
+                elapsed = elapsed,
+                cwd = cwd,
+                held = held,
+            );
+            return Ok(members.into());
+        }
+        let raised = detail.error.as_ref();
+        let code = match (finished.ending, raised) {
+            (Ending::Deadline, _) => "deadline_exceeded",
+            (Ending::Cancelled, _) => "cancelled",
+            (_, Some(raised)) => raised.code.as_str(),
+            (_, None) => "error",
+        };
+        let message = raised.map_or(code, |raised| raised.message.as_str());
+        let uri = format!("shoal://out/{out}");
+        let mut data = json!({
+            "code": code,
+            "span": raised.and_then(|r| r.span.clone()),
+            "hint": raised.and_then(|r| r.hint.clone()),
+            "status": raised.and_then(|r| r.status),
+            "stderr": raised.and_then(|r| r.stderr.as_deref()).map(|text| shoal_wire::text::stderr(text, &uri).into_owned()),
+            "ref": format!("out:{out}"), "uri": uri, "elapsed_ms": elapsed,
+            "cwd": serde_json::from_str::<Value>(&cwd).unwrap_or_default(),
+        });
+        if let Some(receipt) = self.tasks.at(n).and_then(|task| task.receipt.as_ref()) {
+            data["receipt"] = serde_json::from_str(&receipt.to_json()).unwrap_or_default();
+        }
+        Err(RpcError::new(shoal_wire::Code::Raised, shoal_wire::text::plain(message)).with(data))
+    }
+
+    fn task_finished(&mut self, n: u64, out: u64, finished: &Finished, detail: &Detail) {
+        let Some(task) = self.tasks.at_mut(n) else { return };
+        task.stdout_bytes = detail.stdout_bytes.unwrap_or(task.stdout_bytes);
+        task.stderr_bytes = detail.stderr_bytes.unwrap_or(task.stderr_bytes);
+        task.held_by = detail.held_by;
+        task.deadline_exceeded |= finished.ending == Ending::Deadline;
+        if finished.ending == Ending::Value {
+            // The end is told with the answer, after the row is closed; the result is known now.
+            task.result = Some(out);
+        }
+    }
+
+    fn close_run(
+        &mut self,
+        n: u64,
+        out: u64,
+        finished: Finished,
+        fds: VecDeque<OwnedFd>,
+        detail: Detail,
+        answer: RunAnswer,
+    ) {
+        let Some(run) = self.runs.at_mut(n) else { return };
+        let (Some(entry), sid, began) = (run.entry, run.sid, run.ts) else { return };
+        let statements = std::mem::take(&mut run.statements);
+        let mut outputs = std::mem::take(&mut run.captured);
+        let raised = finished.ending != Ending::Value;
+        outputs.extend(outputs_of(&finished, fds, raised));
+        let ended = match finished.ending {
+            Ending::Value | Ending::Raised => None,
+            Ending::Cancelled => Some(Ended::Cancelled),
+            Ending::Deadline => Some(Ended::Deadline),
+        };
+        let closing = Closing {
+            dur_ns: self.now.ns.saturating_sub(began),
+            status: detail.status,
+            ok: detail.ok && !raised,
+            ended,
+            out: i64::try_from(out).ok(),
+            summary: detail.summary.clone(),
+            outputs,
+        };
+        let session = self.sessions.at(sid);
+        let owner = session.map_or_else(String::new, |session| session.owner.to_string());
+        let name = session.map_or_else(String::new, |session| session.name.to_string());
+        let closed = Closed { owner, session: name, closing, statements, transcript: !raised };
+        let end = match &answer {
+            Ok(_) => TaskEnd::Value { out, ok: detail.ok, signaled: detail.signaled, exit_code: detail.exit_code },
+            Err(error) => TaskEnd::Error(error.clone()),
+        };
+        let render = (!raised).then(|| finished.render.as_str().to_owned());
+        self.close(entry, closed, move |broker, recorded| {
+            broker.tell_worker(sid, ToWorker::Ack(RunMessage { run: n }));
+            if let Some(render) = render {
+                broker.render_event(sid, out, &render);
+            }
+            broker.run_over(n, Some(out), &answer, end, recorded);
+        });
+    }
+
+    /// The execution is over and recorded: who waits is answered, the record is kept or goes.
+    pub(crate) fn run_over(&mut self, n: u64, out: Option<u64>, answer: &RunAnswer, end: TaskEnd, recorded: bool) {
+        let Some(run) = self.runs.remove(n) else { return };
+        let (now_ns, now) = (self.now.ns, self.now.mono);
+        if let Some(task) = self.tasks.at_mut(n) {
+            task.end(end, now_ns);
+        }
+        if let Some(session) = self.sessions.at_mut(run.sid) {
+            session.running.retain(|running| *running != n);
+            if let Some((key, _)) = &run.key {
+                session.keys.end(key, answer.clone(), now);
+            }
+        }
+        for waiter in run.waiters {
+            if let Some(timer) = waiter.timer {
+                self.disarm(timer);
+            }
+            if let (Some(out), Some(client)) = (out, self.clients.at_mut(waiter.ask.conn))
+                && let Some(attachment) = client.attachment_mut().filter(|a| a.sid == run.sid)
+            {
+                attachment.last_out = Some(out);
+            }
+            self.send_answer(waiter.ask, &answer_for(answer, waiter.replayed, recorded));
+        }
+        if let (Some(plan), Some(out)) = (&run.plan, out) {
+            self.plan_finished(plan, out);
+        }
+        self.task_over(n);
+        self.arm_idle(run.sid);
+    }
+}
+
+/// The outputs a finished execution leaves: of a raise only stderr.
+fn outputs_of(finished: &Finished, mut fds: VecDeque<OwnedFd>, raised: bool) -> Vec<Output> {
+    let mut outputs = Vec::new();
+    let mut attached = |kind: &str, set: bool, keep: bool| {
+        let fd = if set { fds.pop_front() } else { None };
+        let bytes = fd.and_then(|fd| shoal_sys::memfd::read_sealed(&fd, MAX_OUTPUT).ok());
+        if let Some(bytes) = bytes.filter(|bytes| keep && !bytes.is_empty()) {
+            outputs.push(output(kind, bytes));
+        }
+    };
+    attached("stdout", finished.stdout, !raised);
+    attached("stderr", finished.stderr, true);
+    attached("value", finished.full, !raised);
+    if !raised {
+        if !finished.full {
+            outputs.push(output("value", finished.value.as_slice().to_vec()));
+        }
+        if !finished.render.is_empty() {
+            outputs.push(output("render", finished.render.as_bytes().to_vec()));
+        }
+    } else if !finished.stderr
+        && let Ok(detail) = serde_json::from_slice::<Detail>(finished.detail.as_slice())
+        && let Some(stderr) = detail.error.and_then(|error| error.stderr).filter(|text| !text.is_empty())
+    {
+        outputs.push(output("stderr", stderr.into_bytes()));
+    }
+    outputs
+}
+
+fn output(kind: &str, mut bytes: Vec<u8>) -> Output {
+    let original = bytes.len();
+    let meta = (original > MAX_OUTPUT - TRUNCATED.len()).then(|| {
+        bytes.truncate(MAX_OUTPUT - TRUNCATED.len());
+        bytes.extend_from_slice(TRUNCATED);
+        json!({"truncated": true, "original_len": original, "stored_len": bytes.len()})
+    });
+    Output { kind: kind.to_owned(), data: OutputData::Bytes(bytes), meta }
+}
+
+const _: () = assert!(MAX_JSON <= MAX_OUTPUT, "every inline value can be stored");
