@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -29,9 +30,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects; a read waits for [`crate::patience`] at most.
+    /// Connects as the user the socket belongs to; a read waits for [`crate::patience`] at most.
     pub fn connect(socket: &Path) -> Self {
-        let stream = UnixStream::connect(socket).unwrap_or_else(|e| panic!("connect {}: {e}", socket.display()));
+        let connected = std::fs::metadata(socket)
+            .map(|meta| meta.uid())
+            .and_then(|uid| crate::place::acting_as(uid, || UnixStream::connect(socket)));
+        let stream = connected.unwrap_or_else(|e| panic!("connect {}: {e}", socket.display()));
         stream.set_read_timeout(Some(crate::patience())).expect("a timeout");
         stream.set_write_timeout(Some(crate::patience())).expect("a timeout");
         Self { stream, buffer: Vec::new(), next_id: 1, waiting: VecDeque::new() }

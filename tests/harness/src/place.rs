@@ -3,8 +3,9 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
-use nix::unistd::{Gid, Uid, chown};
+use nix::unistd::{Gid, Uid, chown, seteuid};
 use tempfile::TempDir;
 
 use crate::programs;
@@ -12,6 +13,22 @@ use crate::programs;
 /// First of the ids that no system hands out by itself; a test process adds its own pid, so that tests running at once
 /// are different users.
 const FIRST_UID: u32 = 1_200_000;
+
+/// One change of user at a time: the effective uid belongs to the whole process.
+static ACTING: Mutex<()> = Mutex::new(());
+
+/// Does something as another user, when the test runs as root: a kernel talks to its own user only.
+pub fn acting_as<T>(uid: u32, work: impl FnOnce() -> T) -> T {
+    let me = Uid::effective();
+    if !me.is_root() || uid == 0 {
+        return work();
+    }
+    let _turn = ACTING.lock().unwrap_or_else(PoisonError::into_inner);
+    seteuid(Uid::from_raw(uid)).expect("root may act as anybody");
+    let result = work();
+    seteuid(me).expect("and back");
+    result
+}
 
 /// Directories and user of one kernel.
 #[derive(Debug)]
