@@ -178,6 +178,10 @@ fn every_layer_shows() {
     let sound = run(&intact());
     for (layer, plan, attacks) in off {
         let weak = run(&plan);
+        if layer == "tmp" {
+            // Without a directory of its own the jail made its mount point in the host's.
+            let _absent_for_users = std::fs::remove_dir("/tmp/.dev");
+        }
         for attack in attacks {
             assert_ne!(weak.get(*attack), sound.get(*attack), "{layer} does nothing against {attack}");
             // A50 has a second layer: the keyring of another user namespace.
