@@ -1,4 +1,5 @@
 //! Who may do what: tokens, owners, plans, approvals.
+#![allow(clippy::disallowed_methods, reason = "the test owns its directory")]
 
 use serde_json::json;
 
@@ -84,4 +85,19 @@ fn two_owners_of_one_name_have_two_sessions() {
     let attached = human.ok("session.attach", json!({"session": "s", "owner": "agent:x"}));
     assert_eq!((&attached["owner"], &attached["created"]), (&json!("agent:x"), &json!(false)));
     assert_eq!(human.fails("session.attach", json!({"owner": "agent:y"})).1["reason"], "unknown_session");
+}
+
+#[test]
+fn a_token_file_changed_from_outside_counts_at_the_next_request() {
+    let kernel = Kernel::start();
+    let mut human = kernel.attach("s");
+    let (mut client, ..) = agent(&kernel, &mut human);
+    client.ok("task.list", json!({}));
+    let text = std::fs::read_to_string(kernel.token_file()).expect("a store");
+    assert!(!text.contains("agent:y"));
+    let changed = text.replace("\"revoked_ns\":null", "\"revoked_ns\":1");
+    let beside = kernel.token_file().with_extension("new");
+    std::fs::write(&beside, changed).expect("written");
+    std::fs::rename(&beside, kernel.token_file()).expect("replaced");
+    assert_eq!(client.fails("task.list", json!({})), (-32030, json!({"reason": "revoked"})));
 }

@@ -12,8 +12,8 @@ use shoal_chan::{Chan, pair};
 use shoal_proto::hello::{EDGE_VERSION, ExitStatus, Hello, HostProcess, SessionRole};
 use shoal_proto::section::{Approve, AutoApply, Opaque, Section, Sections};
 use shoal_proto::supervisor_broker::{
-    Adopted, CreateSession, Frozen, Killed, Ping, Processes, RoleExit, RoleUp, Sections as SectionsMessage, SessionUp,
-    Start, ToBroker, ToSupervisor,
+    Adopted, CreateSession, Frozen, Killed, Ping, Processes, RoleExit, RoleUp, Sections as SectionsMessage,
+    SessionFailed, SessionUp, Start, ToBroker, ToSupervisor,
 };
 use shoal_proto::{List, Text, broker_launcher, broker_worker};
 use shoal_sys::spawn::{Command, Program};
@@ -119,6 +119,11 @@ impl Kernel {
         let mut client = self.connect();
         client.ok("session.attach", serde_json::json!({"session": session}));
         client
+    }
+
+    /// The token file.
+    pub(crate) fn token_file(&self) -> PathBuf {
+        self.dir.path().join("state/tokens.json")
     }
 
     /// Tells the supervisor something.
@@ -283,6 +288,12 @@ impl Supervisor {
     }
 
     fn create(&mut self, edge: &mut Edge, order: CreateSession) {
+        if order.cwd.as_str() == "/missing" {
+            let (step, remedy) = (text("enter the directory"), text(""));
+            let failed = SessionFailed { order: order.order, step, errno: 2, remedy, no_such_dir: true };
+            edge.send(&ToBroker::SessionFailed(failed), &[]).expect("sent");
+            return;
+        }
         let id = self.next;
         self.next += 1;
         let memory = Memory::new(order.cwd.as_str());

@@ -92,3 +92,21 @@ fn a_client_that_leaves_leaves_a_task() {
     let tasks = other.ok("task.list", json!({}));
     assert_eq!((&tasks[0]["state"], &tasks[0]["foreground"]), (&json!("running"), &json!(false)));
 }
+
+#[test]
+fn a_session_that_cannot_be_made_fails_for_who_asked_for_it_alone() {
+    let kernel = Kernel::start();
+    let mut first = kernel.connect();
+    let mut second = kernel.connect();
+    let asked = first.send("session.attach", json!({"session": "a", "create": {"cwd": "/missing"}}));
+    let attached = second.ok("session.attach", json!({"session": "a"}));
+    assert_eq!(attached["cwd"]["display"], "/");
+    // Whichever was first: the other's session serves both, or the refusal names the directory.
+    match first.answer(asked) {
+        Ok(attached) => assert_eq!(attached["created"], false),
+        Err(error) => assert_eq!(error["data"], json!({"param": "create.cwd", "reason": "not_a_directory"})),
+    }
+    let (code, data) = first.fails("session.attach", json!({"session": "b", "create": {"cwd": "/missing"}}));
+    assert_eq!((code, &data["reason"]), (-32602, &json!("not_a_directory")));
+    assert_eq!(first.ok("session.attach", json!({"session": "b"}))["created"], true);
+}
