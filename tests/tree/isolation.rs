@@ -22,7 +22,7 @@ fn a_killed_worker_ends_its_own_calls_alone() {
     a.ok("exec", json!({"src": "cd /usr\nenv.KEPT = 'yes'\nlet gone = 1"}));
     b.value("let kept = 5\nkept");
     let long = b.send("exec", json!({"src": "sh { read x < /dev/zero & sleep 0.4; echo fine }", "position": "value"}));
-    let running = a.send("exec", json!({"src": "^sleep 631.3", "position": "value"}));
+    let running = a.send("exec", json!({"src": "/bin/sleep 631.3", "position": "value"}));
     until("the command runs", || !kernel.pids_of("sleep").is_empty());
     let mut human = kernel.attach("c");
     let pid = worker_of(&mut human, "a");
@@ -101,7 +101,7 @@ fn the_tree_dies_with_its_supervisor() {
     let place = Place::new();
     let kernel = Kernel::start(&place);
     let mut client = kernel.attach("default");
-    client.send("exec", json!({"src": "^sleep 631.5", "position": "value"}));
+    client.send("exec", json!({"src": "/bin/sleep 631.5", "position": "value"}));
     until("the command runs", || !kernel.pids_of("sleep").is_empty());
     let tree = processes::tree(kernel.pid());
     processes::signal(kernel.pid(), Signal::SIGKILL);

@@ -28,7 +28,8 @@ fn typed_listing_of_real_files() {
     std::fs::create_dir(place.work().join("d")).expect("a directory");
     let kernel = Kernel::start(&place);
     let mut client = kernel.attach("default");
-    assert_eq!(client.render("(ls .).where(.type == 'file').map(.name)"), "[\"a.txt\", \"b.txt\"]");
+    let names = client.value("(ls .).where(.type == 'file').map(.name)");
+    assert_eq!(names["value"]["v"], json!([{"$": "str", "v": "a.txt"}, {"$": "str", "v": "b.txt"}]), "{names}");
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn bindings_are_the_sessions_and_outlive_a_client() {
     first.ok("exec", json!({"src": "let x = [1, 2, 3]"}));
     drop(first);
     let mut second = kernel.attach("default");
-    assert_eq!(second.render("x.map(it * 2)"), "[2, 4, 6]");
+    assert_eq!(second.render("x.map(n => n * 2).sum()"), "12");
     let mut other = kernel.attach("other");
     let error = other.err("exec", json!({"src": "x", "position": "value"}));
     assert_eq!(error.code, -32002, "{error:?}");
@@ -79,7 +80,7 @@ fn a_timeout_hands_over_and_a_cancel_is_proved() {
     let place = Place::new();
     let kernel = Kernel::start(&place);
     let mut client = kernel.attach("default");
-    let handed = client.ok("exec", json!({"src": "sleep_ = (^sleep 631.7)", "position": "value", "timeout_ms": 0}));
+    let handed = client.ok("exec", json!({"src": "/bin/sleep 631.7", "position": "value", "timeout_ms": 0}));
     let handed = if handed.get("task").is_some() { handed } else { panic!("{handed}") };
     let cancelled = client.ok("task.cancel", json!({"task": handed["task"]}));
     assert_eq!(cancelled["receipt"]["survived"], json!([]), "{cancelled}");
