@@ -100,7 +100,7 @@ fn what_cannot_work_says_why() {
         ("unshare -r true", "unshare failed: Operation not permitted"),
         ("mount -t tmpfs none /mnt", "ermission denied|must be superuser|ermitted"),
         ("su -c true nobody </dev/null", "uthentication|ermitted|ermission|cannot"),
-        ("chroot / true", "Operation not permitted"),
+        ("PATH=$PATH:/usr/sbin:/sbin chroot / true", "Operation not permitted"),
     ] {
         let text = rig.shell(&permissive(), &format!("{script} 2>&1"));
         assert!(reason.split('|').any(|reason| text.contains(reason)), "{script}: {text}");
