@@ -353,7 +353,7 @@ impl Broker {
         let session = task.map_or_else(String::new, |task| task.session.to_string());
         let dur_ns = self.now.ns.saturating_sub(began);
         let closing = Closing { dur_ns, ended: Some(ended), ..Closing::default() };
-        let closed = Closed { owner, session, closing, statements, transcript: false };
+        let closed = Closed { owner, session, closing, attached: Vec::new(), statements, transcript: false };
         if let Some(session) = self.sessions.at_mut(sid) {
             session.running.retain(|running| *running != n);
         }

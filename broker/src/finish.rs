@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use shoal_wire::RpcError;
 
 use crate::broker::Broker;
 use crate::json::{quoted, relayable, wire_path};
-use crate::record::Closed;
+use crate::record::{Attached, Closed};
 use crate::runs::{RunAnswer, Stage, answer_for};
 use crate::sessions::Sid;
 use crate::tasks::TaskEnd;
@@ -193,7 +194,8 @@ impl Broker {
         let statements = std::mem::take(&mut run.statements);
         let mut outputs = std::mem::take(&mut run.captured);
         let raised = finished.ending != Ending::Value;
-        outputs.extend(outputs_of(&finished, fds, raised));
+        outputs.extend(inline_outputs(&finished, &detail, raised));
+        let attached = attached_outputs(&finished, fds, raised);
         let ended = match finished.ending {
             Ending::Value | Ending::Raised => None,
             Ending::Cancelled => Some(Ended::Cancelled),
@@ -211,7 +213,7 @@ impl Broker {
         let session = self.sessions.at(sid);
         let owner = session.map_or_else(String::new, |session| session.owner.to_string());
         let name = session.map_or_else(String::new, |session| session.name.to_string());
-        let closed = Closed { owner, session: name, closing, statements, transcript: !raised };
+        let closed = Closed { owner, session: name, closing, attached, statements, transcript: !raised };
         let end = match &answer {
             Ok(_) => TaskEnd::Value { out, ok: detail.ok, signaled: detail.signaled, exit_code: detail.exit_code },
             Err(error) => TaskEnd::Error(error.clone()),
@@ -258,38 +260,42 @@ impl Broker {
     }
 }
 
-/// The outputs a finished execution leaves: of a raise only stderr.
-fn outputs_of(finished: &Finished, mut fds: VecDeque<OwnedFd>, raised: bool) -> Vec<Output> {
+/// The outputs in a finished execution's own message: of a raise only stderr.
+fn inline_outputs(finished: &Finished, detail: &Detail, raised: bool) -> Vec<Output> {
     let mut outputs = Vec::new();
-    let mut attached = |kind: &str, set: bool, keep: bool| {
-        let fd = if set { fds.pop_front() } else { None };
-        let bytes = fd.and_then(|fd| shoal_sys::memfd::read_sealed(&fd, MAX_OUTPUT).ok());
-        if let Some(bytes) = bytes.filter(|bytes| keep && !bytes.is_empty()) {
-            outputs.push(output(kind, bytes));
+    if raised {
+        let stderr = detail.error.as_ref().and_then(|error| error.stderr.as_deref()).unwrap_or_default();
+        if !finished.stderr && !stderr.is_empty() {
+            outputs.push(output("stderr", stderr.as_bytes().to_vec()));
         }
-    };
-    attached("stdout", finished.stdout, !raised);
-    attached("stderr", finished.stderr, true);
-    attached("value", finished.full, !raised);
-    if !raised {
-        if !finished.full {
-            outputs.push(output("value", finished.value.as_slice().to_vec()));
-        }
-        if !finished.render.is_empty() {
-            outputs.push(output("render", finished.render.as_bytes().to_vec()));
-        }
-    } else if !finished.stderr
-        && let Ok(detail) = serde_json::from_slice::<Detail>(finished.detail.as_slice())
-        && let Some(stderr) = detail.error.and_then(|error| error.stderr).filter(|text| !text.is_empty())
-    {
-        outputs.push(output("stderr", stderr.into_bytes()));
+        return outputs;
+    }
+    if !finished.full {
+        outputs.push(output("value", finished.value.as_slice().to_vec()));
+    }
+    if !finished.render.is_empty() {
+        outputs.push(output("render", finished.render.as_bytes().to_vec()));
     }
     outputs
 }
 
-fn output(kind: &str, mut bytes: Vec<u8>) -> Output {
+/// The outputs attached to it, in the order of their descriptors; the journal's thread reads them.
+fn attached_outputs(finished: &Finished, mut fds: VecDeque<OwnedFd>, raised: bool) -> Vec<Attached> {
+    let named =
+        [("stdout", finished.stdout, !raised), ("stderr", finished.stderr, true), ("value", finished.full, !raised)];
+    let mut attached = Vec::new();
+    for (kind, _, keep) in named.into_iter().filter(|(_, set, _)| *set) {
+        if let Some(fd) = fds.pop_front().filter(|_| keep) {
+            attached.push(Attached { kind, fd: Arc::new(fd) });
+        }
+    }
+    attached
+}
+
+/// An output of a row, cut to what is stored of one.
+pub(crate) fn output(kind: &str, mut bytes: Vec<u8>) -> Output {
     let original = bytes.len();
-    let meta = (original > MAX_OUTPUT - TRUNCATED.len()).then(|| {
+    let meta = (original > MAX_OUTPUT).then(|| {
         bytes.truncate(MAX_OUTPUT - TRUNCATED.len());
         bytes.extend_from_slice(TRUNCATED);
         json!({"truncated": true, "original_len": original, "stored_len": bytes.len()})

@@ -203,6 +203,7 @@ impl Broker {
             session: row.session.clone(),
             closing,
             statements: Vec::new(),
+            attached: Vec::new(),
             transcript: false,
         };
         self.close(row.id, closed, |_, _| {});

@@ -1,6 +1,8 @@
 //! What the broker writes into the journal: rows, closings, durable events, and what it does while it cannot.
 
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -32,11 +34,25 @@ pub(crate) struct Closed {
     pub(crate) session: String,
     /// How the row ends.
     pub(crate) closing: Closing,
+    /// Outputs in sealed memfds, read on the journal's thread.
+    pub(crate) attached: Vec<Attached>,
     /// Rows of its statements.
     pub(crate) statements: Vec<(NewRow, Closing)>,
     /// It is announced on the transcript channel.
     pub(crate) transcript: bool,
 }
+
+/// An output that came in a sealed memfd.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    /// `stdout`, `stderr` or `value`.
+    pub(crate) kind: &'static str,
+    /// Its bytes.
+    pub(crate) fd: Arc<OwnedFd>,
+}
+
+/// Most bytes a worker may attach as one output; what is stored of it is less.
+const MAX_ATTACHED: usize = 512 * 1024 * 1024;
 
 /// Numbers of the durable events of a row.
 #[derive(Clone, Copy, Debug, Default)]
@@ -268,7 +284,16 @@ fn close_job(
             let id = store.open_row(&row)?;
             store.close_row(id, closing)?;
         }
-        store.close_row(entry, &closed.closing)?;
+        let mut closing = closed.closing.clone();
+        for Attached { kind, fd } in &closed.attached {
+            match shoal_sys::memfd::read_sealed(fd, MAX_ATTACHED) {
+                Ok(bytes) if bytes.is_empty() => {}
+                Ok(bytes) => closing.outputs.push(crate::finish::output(kind, bytes)),
+                // The row closes without it: what a worker attached must not keep the journal from going on.
+                Err(error) => crate::log::line(format_args!("{kind} of row {entry} not stored: {error}")),
+            }
+        }
+        store.close_row(entry, &closing)?;
         if let Some(out) = closed.closing.out {
             store.raise_counter(&out_counter(&closed.owner, &closed.session), out)?;
         }
