@@ -7,6 +7,7 @@ mod dir;
 mod read;
 mod remove;
 mod transfer;
+mod undo;
 mod write;
 
 use std::io;
@@ -21,6 +22,8 @@ use shoal_value::PathValue;
 pub(crate) use dir::{OpenDir, text_of};
 use dir::{fail, place};
 pub(crate) use read::open_input;
+use undo::Before;
+pub(crate) use undo::{Inverse, Recorder};
 
 /// Opens a redirect's target, creating it if needed.
 pub(crate) fn open_output(at: At<'_>, mode: WriteMode) -> Result<std::os::fd::OwnedFd, FileError> {
@@ -31,12 +34,30 @@ pub(crate) fn open_output(at: At<'_>, mode: WriteMode) -> Result<std::os::fd::Ow
 pub(crate) struct LocalFiles {
     /// Where `rm` moves to.
     trash: PathBuf,
+    /// Where inverses go; nowhere without a journal.
+    recorder: Option<Arc<dyn Recorder>>,
 }
 
 impl LocalFiles {
     /// Files with a trash directory of this path; it is made when it is first needed.
     pub(crate) fn new(trash: PathBuf) -> Self {
-        Self { trash }
+        Self { trash, recorder: None }
+    }
+
+    /// Keeps the inverses of all changes.
+    pub(crate) fn recorded(self, recorder: Arc<dyn Recorder>) -> Self {
+        Self { recorder: Some(recorder), ..self }
+    }
+
+    /// Changes what is at a place, and records how to take it back.
+    fn changing<T>(&self, op: &str, at: At<'_>, change: impl FnOnce() -> Result<T, FileError>) -> Result<T, FileError> {
+        let recorder = self.recorder.as_ref().filter(|recorder| recorder.is_open());
+        let before = recorder.and_then(|_| Before::of(at));
+        let result = change();
+        if let (Some(recorder), Some(before), Ok(_)) = (recorder, before, &result) {
+            recorder.record(op, &before.changed());
+        }
+        result
     }
 }
 
@@ -80,39 +101,43 @@ impl Files for LocalFiles {
     }
 
     fn create(&self, at: At<'_>, mode: WriteMode) -> Result<Box<dyn io::Write + Send>, FileError> {
+        // The contents are not known yet: what was there is kept, what comes is compared as it is then.
         Ok(Box::new(write::open(at, mode)?))
     }
 
     fn write(&self, at: At<'_>, mode: WriteMode, bytes: &[u8], cancel: &CancelToken) -> Result<(), FileError> {
-        let mut file = write::open(at, mode)?;
-        write::all(&mut file, bytes, cancel, at)
+        self.changing("write", at, || {
+            let mut file = write::open(at, mode)?;
+            write::all(&mut file, bytes, cancel, at)
+        })
     }
 
     fn make_dir(&self, at: At<'_>, parents: bool) -> Result<(), FileError> {
-        if parents { write::make_dirs(at) } else { write::make_dir(at) }
+        self.changing("mkdir", at, || if parents { write::make_dirs(at) } else { write::make_dir(at) })
     }
 
     fn touch(&self, at: At<'_>) -> Result<(), FileError> {
-        write::touch(at)
+        self.changing("touch", at, || write::touch(at))
     }
 
     fn copy(&self, from: At<'_>, to: At<'_>, cancel: &CancelToken) -> Result<(), FileError> {
-        transfer::copy_file(from, to, cancel)
+        self.changing("cp", to, || transfer::copy_file(from, to, cancel))
     }
 
     fn rename(&self, from: At<'_>, to: At<'_>, cancel: &CancelToken) -> Result<(), FileError> {
-        transfer::rename(from, to, cancel)
+        let recorder = self.recorder.as_ref().filter(|recorder| recorder.is_open());
+        let before = recorder.and_then(|_| Some((Before::of(from)?, Before::of(to)?, dir::resolve(to).ok()?)));
+        transfer::rename(from, to, cancel)?;
+        if let (Some(recorder), Some((source, replaced, to))) = (recorder, before) {
+            // Taken back newest first: the file returns, then what it replaced.
+            recorder.record("mv", &replaced.replaced());
+            recorder.record("mv", &source.moved(&to));
+        }
+        Ok(())
     }
 
     fn link(&self, target: At<'_>, at: At<'_>, symbolic: bool) -> Result<(), FileError> {
-        let (dir, path) = place(at)?;
-        if symbolic {
-            return rustix::fs::symlinkat(target.path, dir, path).map_err(|e| fail(e, at));
-        }
-        let (target_dir, target_path) = place(target)?;
-        // The name that exists is the link's; what does not exist is the target, so each failure names its own path.
-        rustix::fs::linkat(target_dir, target_path, dir, path, AtFlags::empty())
-            .map_err(|e| fail(e, if e == rustix::io::Errno::EXIST { at } else { target }))
+        self.changing("ln", at, || link(target, at, symbolic))
     }
 
     fn remove(&self, at: At<'_>, recursive: bool, cancel: &CancelToken) -> Result<(), FileError> {
@@ -120,8 +145,25 @@ impl Files for LocalFiles {
     }
 
     fn trash(&self, at: At<'_>, cancel: &CancelToken) -> Result<PathValue, FileError> {
-        remove::trash(at, &self.trash, cancel)
+        let recorder = self.recorder.as_ref().filter(|recorder| recorder.is_open());
+        let before = recorder.and_then(|_| Before::of(at));
+        let kept = remove::trash(at, &self.trash, cancel)?;
+        if let (Some(recorder), Some(before)) = (recorder, before) {
+            recorder.record("rm", &before.moved(kept.as_bytes()));
+        }
+        Ok(kept)
     }
+}
+
+fn link(target: At<'_>, at: At<'_>, symbolic: bool) -> Result<(), FileError> {
+    let (dir, path) = place(at)?;
+    if symbolic {
+        return rustix::fs::symlinkat(target.path, dir, path).map_err(|e| fail(e, at));
+    }
+    let (target_dir, target_path) = place(target)?;
+    // The name that exists is the link's; what does not exist is the target, so each failure names its own path.
+    rustix::fs::linkat(target_dir, target_path, dir, path, AtFlags::empty())
+        .map_err(|e| fail(e, if e == rustix::io::Errno::EXIST { at } else { target }))
 }
 
 /// Metadata in the evaluator's terms.

@@ -1,7 +1,7 @@
 //! The ports that only a session has: journal and content store, both at the broker.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, Weak};
 use std::time::Instant;
@@ -17,6 +17,7 @@ use shoal_value::{ErrorValue, Record, Str, Value, code};
 
 use crate::broker_edge::Told;
 use crate::clock;
+use crate::files::{Inverse, Recorder};
 use crate::host::SessionPorts;
 use crate::session::Session;
 
@@ -55,12 +56,14 @@ pub(crate) struct Ports {
     config: Record,
     statements: Mutex<HashMap<u64, Statement>>,
     next: AtomicU64,
+    /// Entries that were undone: undoing them again does nothing.
+    undone: Mutex<BTreeSet<i64>>,
 }
 
 impl Ports {
     /// Ports of a session that is being made, with the policy's `config`.
     pub(crate) fn new(session: Weak<Session>, config: Record) -> Self {
-        Self { session, config, statements: Mutex::default(), next: AtomicU64::new(1) }
+        Self { session, config, statements: Mutex::default(), next: AtomicU64::new(1), undone: Mutex::default() }
     }
 
     fn ask(&self, run: RunId, method: UpMethod, params: &Json) -> Result<Told, ErrorValue> {
@@ -136,8 +139,62 @@ impl Journal for Ports {
         Ok(rows.iter().map(row).collect())
     }
 
-    fn undo(&self, _entry: Option<&str>, _cancel: &CancelToken) -> Result<UndoReport, ErrorValue> {
-        Err(ErrorValue::new(code::CUSTOM, "nothing to undo: this build's worker records no inverses"))
+    fn undo(&self, entry: Option<&str>, cancel: &CancelToken) -> Result<UndoReport, ErrorValue> {
+        let named = entry.map(|entry| entry.parse::<i64>()).transpose();
+        let named = named.map_err(|_| ErrorValue::arg_error("undo: an entry is named by its number"))?;
+        let entries = match named {
+            Some(entry) => vec![entry],
+            None => self.newest_entries(cancel)?,
+        };
+        for entry in entries {
+            let steps = self.steps(entry)?;
+            if steps.is_empty() && named.is_none() {
+                continue;
+            }
+            let mut undone = self.undone.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut actions: Vec<Str> = Vec::new();
+            if !undone.contains(&entry) {
+                for step in &steps {
+                    actions.extend(step.carry_out()?.map(Str::from));
+                }
+                undone.insert(entry);
+            }
+            drop(undone);
+            return Ok(UndoReport { entry: entry.to_string().into(), undone: !actions.is_empty(), actions });
+        }
+        Err(ErrorValue::new(code::CUSTOM, "nothing to undo: no entry of this session has inverses"))
+    }
+}
+
+/// Entries looked at for the newest one with inverses.
+const LOOKED_AT: u64 = 100;
+
+impl Ports {
+    fn newest_entries(&self, cancel: &CancelToken) -> Result<Vec<i64>, ErrorValue> {
+        let query = JournalQuery { this_session: true, limit: Some(LOOKED_AT), ..JournalQuery::default() };
+        let rows = self.query(&query, cancel)?;
+        Ok(rows.iter().filter_map(|row| row.id.parse().ok()).collect())
+    }
+
+    /// The inverses of an entry, newest first.
+    fn steps(&self, entry: i64) -> Result<Vec<Inverse>, ErrorValue> {
+        let (answer, _) = self.ask(RUN.get(), UpMethod::Undo, &json!({"action": "list", "entry": entry}))?;
+        let damaged = |e: serde_json::Error| ErrorValue::new(code::IO_ERROR, format!("the journal's inverses: {e}"));
+        let answer: Json = serde_json::from_slice(answer.body.as_slice()).map_err(damaged)?;
+        let steps = answer["steps"].as_array().map(Vec::as_slice).unwrap_or_default();
+        steps.iter().map(|step| serde_json::from_value(step["inverse"].clone()).map_err(damaged)).collect()
+    }
+}
+
+impl Recorder for Ports {
+    fn is_open(&self) -> bool {
+        RUN.get() != 0
+    }
+
+    fn record(&self, op: &str, inverse: &Inverse) {
+        let params = json!({"action": "record", "op": op, "inverse": inverse});
+        // Without a record the change stands and cannot be undone, which `undo` says by not listing it.
+        let _unrecorded: Result<Told, ErrorValue> = self.ask(RUN.get(), UpMethod::Undo, &params);
     }
 }
 

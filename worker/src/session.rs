@@ -22,7 +22,7 @@ use shoal_proto::{Bytes, List, Text, Violation};
 use crate::answers::{self, Fetched};
 use crate::broker_edge::BrokerEdge;
 use crate::commands::Commands;
-use crate::files::{self, LocalFiles, OpenDir};
+use crate::files::{self, LocalFiles, OpenDir, Recorder};
 use crate::host::WorkerHost;
 use crate::launcher_edge::LauncherEdge;
 use crate::ports::{self, Ports};
@@ -134,7 +134,9 @@ impl Session {
         let results = Results::starting_at(setup.next_out);
         Ok(Arc::new_cyclic(|weak: &std::sync::Weak<Self>| {
             let ports = Arc::new(Ports::new(weak.clone(), ports::record(&facts["config"])));
-            let host = WorkerHost::session(LocalFiles::new(trash), commands, user, ports);
+            let recorder: Arc<dyn Recorder> = ports.clone();
+            let files = LocalFiles::new(trash).recorded(recorder);
+            let host = WorkerHost::session(files, commands, user, ports);
             let (late, progress) = (weak.clone(), weak.clone());
             runs.on_progress(move |run, stdout, stderr| {
                 if let Some(session) = progress.upgrade() {

@@ -164,3 +164,61 @@ fn the_trash_is_below_the_data_directory() {
     assert_eq!(of(&[("XDG_DATA_HOME", "/d"), ("HOME", "/h")]).to_str(), Some("/d/shoal/trash"));
     assert_eq!(of(&[("XDG_DATA_HOME", "rel"), ("HOME", "/h")]).to_str(), Some("/h/.local/share/shoal/trash"));
 }
+
+/// Keeps inverses in memory.
+#[derive(Default)]
+struct Memory(std::sync::Mutex<Vec<super::Inverse>>);
+
+impl super::Recorder for Memory {
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    fn record(&self, _op: &str, inverse: &super::Inverse) {
+        // Through its text, as the journal keeps it.
+        let text = serde_json::to_string(inverse).expect("JSON");
+        self.0.lock().expect("not poisoned").push(serde_json::from_str(&text).expect("an inverse"));
+    }
+}
+
+impl Memory {
+    fn undo(&self) -> Result<Vec<String>, shoal_value::ErrorValue> {
+        let steps = self.0.lock().expect("not poisoned");
+        steps.iter().rev().map(super::Inverse::carry_out).filter_map(Result::transpose).collect()
+    }
+}
+
+#[test]
+fn changes_are_taken_back_once_and_only_while_nothing_is_newer() {
+    let mut f = Fixture::new();
+    let memory = Arc::new(Memory::default());
+    f.put("old", "before");
+    f.put("gone", "kept");
+    f.files = LocalFiles::new(f.root.path().join("trash")).recorded(memory.clone());
+    f.put("old", "after");
+    f.put("new", "made");
+    f.files.make_dir(f.at("dir"), false).expect("made");
+    f.files.trash(f.at("gone"), &f.cancel).expect("moved");
+    f.files.rename(f.at("new"), f.at("old"), &f.cancel).expect("renamed");
+    assert_eq!(f.text("old"), "made");
+    let actions = memory.undo().expect("undone");
+    assert_eq!(actions.len(), 6, "{actions:?}");
+    assert_eq!((f.text("old"), f.text("gone")), ("before".into(), "kept".into()));
+    assert!(f.files.meta(f.at("new"), false).is_err() && f.files.meta(f.at("dir"), false).is_err());
+
+    memory.0.lock().expect("not poisoned").clear();
+    f.put("old", "later");
+    assert_eq!(memory.undo().expect("undone").len(), 1);
+    assert!(memory.undo().expect("nothing to do").is_empty(), "twice does nothing");
+    memory.0.lock().expect("not poisoned").clear();
+    f.put("old", "later");
+    std::fs::File::options()
+        .append(true)
+        .open(f.root.path().join("work/old"))
+        .and_then(|mut file| {
+            use std::io::Write as _;
+            file.write_all(b" and newer")
+        })
+        .expect("written");
+    assert_eq!(&*memory.undo().expect_err("stale").code, "stale_undo");
+}
