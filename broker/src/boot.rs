@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_chan::{Chan, ChanError};
-use shoal_journal::{Journal, Settings, Store};
+use shoal_journal::{Journal, Query, Settings, Store};
 use shoal_leash::Sections;
 use shoal_proto::supervisor_broker::{Start, ToBroker, ToSupervisor};
 use tokio::net::UnixListener;
@@ -24,6 +24,7 @@ use crate::edge::{Peer, hello};
 use crate::numbers::{Numbers, PTYS, TASKS};
 use crate::plans::Plans;
 use crate::policy::Policy;
+use crate::ptys::Ptys;
 use crate::quotas::{Quota, Quotas};
 use crate::tokens::Tokens;
 use crate::wake::{self, Wake};
@@ -44,6 +45,9 @@ struct Given {
     edge: Chan<ToSupervisor, ToBroker>,
 }
 
+/// Newest rows of terminals in which those that are still open are looked for; the oldest of very many are forgotten.
+const PTY_ROWS: u64 = 10_000;
+
 /// What the database holds for a new broker.
 struct Left {
     marks: Vec<(String, i64)>,
@@ -53,6 +57,7 @@ struct Left {
     plans: Vec<shoal_journal::PlanRecord>,
     durable: Vec<(String, String, i64)>,
     open_rows: Vec<shoal_journal::Row>,
+    pty_rows: Vec<shoal_journal::Row>,
 }
 
 /// Serves until the kernel is over.
@@ -84,6 +89,7 @@ pub(crate) async fn serve(edge: OwnedFd) -> io::Result<()> {
         bus: bus(&left),
         plans: Plans::of(&left.plans),
         numbers: numbers(&left),
+        ptys: Ptys::after(&left.pty_rows),
         open_rows: left.open_rows,
         supervisor,
         wakes: wakes.clone(),
@@ -165,6 +171,7 @@ fn left(store: &mut Store) -> Result<Left, shoal_journal::JournalError> {
         plans: store.plans(None, MAX_PLANS)?,
         durable,
         open_rows: store.open_rows()?,
+        pty_rows: store.query(&Query { kinds: vec!["pty".to_owned()], limit: PTY_ROWS, ..Query::default() })?,
     })
 }
 

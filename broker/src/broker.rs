@@ -140,6 +140,8 @@ pub(crate) struct Parts {
     pub(crate) plans: Plans,
     /// Numbers in the database.
     pub(crate) numbers: Numbers,
+    /// Terminals that were open.
+    pub(crate) ptys: Ptys,
     /// Rows that are open.
     pub(crate) open_rows: Vec<Row>,
     /// The supervisor.
@@ -165,7 +167,7 @@ impl Broker {
             bus: parts.bus,
             plans: parts.plans,
             tokens: parts.tokens,
-            ptys: Ptys::default(),
+            ptys: parts.ptys,
             numbers: parts.numbers,
             supervisor: parts.supervisor,
             journal: parts.journal,

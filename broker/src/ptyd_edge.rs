@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use shoal_proto::broker_launcher::PtyId;
-use shoal_proto::broker_ptyd::{Expect, Refusal, Refused, Screen, Sent, ToBroker, ToPtyd};
+use shoal_proto::broker_launcher::{PtyId, PtyOrder, ToLauncher};
+use shoal_proto::broker_ptyd::{Expect, Hosted, PtyCall, Refusal, Refused, Screen, Sent, ToBroker, ToPtyd};
 use shoal_proto::hello::ExitStatus;
 use shoal_proto::supervisor_broker::ToSupervisor;
 use shoal_wire::RpcError;
@@ -134,6 +134,7 @@ impl Broker {
             ToBroker::Refused(Refused { call, why }) => self.ptyd_done(sid, call, PtydDone::Refused(why)),
             ToBroker::Tick(tick) => self.pty_changed(sid, tick.id),
             ToBroker::Exited(exited) => self.on_pty_exited(sid, exited.id, exited.status),
+            ToBroker::Hosted(hosted) => self.on_pty_hosted(sid, hosted),
         }
     }
 
@@ -164,6 +165,24 @@ impl Broker {
             pty.exit.get_or_insert(status);
             self.pty_changed(sid, id);
         }
+    }
+
+    /// A terminal of an earlier broker. One that was never told open is ended: nobody could reach it.
+    fn on_pty_hosted(&mut self, sid: Sid, hosted: Hosted) {
+        let Some(session) = self.sessions.at(sid) else { return };
+        let (owner, name) = (session.owner.clone(), session.name.clone());
+        if self.ptys.reopen(sid, &owner, &name, hosted) || self.ptys.of(sid, hosted.id).is_some() {
+            return;
+        }
+        let id = hosted.id;
+        self.ask_launcher(
+            sid,
+            |call| ToLauncher::KillPty(PtyOrder { call, id }),
+            move |broker, _ended| {
+                let call = broker.fresh();
+                broker.tell_ptyd(sid, ToPtyd::Close(PtyCall { call, id }));
+            },
+        );
     }
 
     /// Something changed on a terminal: told at once, then at most every 50 ms.

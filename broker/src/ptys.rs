@@ -1,10 +1,13 @@
 //! Terminals as the broker knows them: whose they are, who has taken one, whether their program lives.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
+use shoal_journal::Row;
+use shoal_proto::broker_ptyd::Hosted;
 use shoal_proto::hello::ExitStatus;
+use shoal_wire::Ref;
 
 use crate::clients::ConnId;
 use crate::sessions::Sid;
@@ -67,13 +70,67 @@ impl Pty {
     }
 }
 
+/// A terminal that another broker opened and did not close, as the journal has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LeftOpen {
+    owner: String,
+    session: String,
+    cmd: String,
+}
+
 /// All of them, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Ptys {
     all: BTreeMap<u64, Pty>,
+    /// Those of an earlier broker that no ptyd has named yet.
+    left: BTreeMap<u64, LeftOpen>,
 }
 
 impl Ptys {
+    /// What an earlier broker left open, from its `pty` rows, newest first.
+    pub(crate) fn after(rows: &[Row]) -> Self {
+        let (mut left, mut closed) = (BTreeMap::new(), BTreeSet::new());
+        for row in rows {
+            let member = |name: &str| row.detail.as_ref().and_then(|detail| detail.get(name)?.as_str());
+            let Some(Ref::Pty(n)) = member("pty_id").and_then(Ref::parse) else { continue };
+            match member("action") {
+                Some("close") => {
+                    closed.insert(n);
+                }
+                Some("open") if !closed.contains(&n) => {
+                    let cmd = member("cmd").unwrap_or_default().to_owned();
+                    left.insert(n, LeftOpen { owner: row.owner.clone(), session: row.session.clone(), cmd });
+                }
+                Some(_) | None => {}
+            }
+        }
+        Self { all: BTreeMap::new(), left }
+    }
+
+    /// A ptyd named a terminal it hosts. It is taken in when the journal says that it was opened in this very session
+    /// and not closed: a ptyd cannot claim another session's.
+    pub(crate) fn reopen(&mut self, sid: Sid, owner: &Rc<str>, session: &str, hosted: Hosted) -> bool {
+        let is_theirs = |left: &LeftOpen| *left.owner == **owner && left.session == session;
+        if !self.left.get(&hosted.id).is_some_and(is_theirs) {
+            return false;
+        }
+        let Some(left) = self.left.remove(&hosted.id) else { return false };
+        self.insert(Pty {
+            n: hosted.id,
+            sid,
+            owner: Rc::clone(owner),
+            cmd: left.cmd,
+            pid: hosted.pid,
+            cols: hosted.cols,
+            rows: hosted.rows,
+            exit: None,
+            taken: None,
+            told: None,
+            due: false,
+        });
+        true
+    }
+
     /// Takes one in.
     pub(crate) fn insert(&mut self, pty: Pty) {
         self.all.insert(pty.n, pty);
@@ -129,5 +186,19 @@ mod tests {
         let mut silent = Taken { typed: None, ..taken };
         silent.note(b"secret");
         assert_eq!(silent.typed, None);
+    }
+
+    #[test]
+    fn a_terminal_is_taken_in_again_by_its_own_session_and_once() {
+        let left = LeftOpen { owner: "uid:1".to_owned(), session: "default".to_owned(), cmd: "cat -u".to_owned() };
+        let mut ptys = Ptys { left: BTreeMap::from([(3, left)]), ..Ptys::default() };
+        let hosted = Hosted { id: 3, pid: 7, cols: 80, rows: 24 };
+        let (mine, other): (Rc<str>, Rc<str>) = ("uid:1".into(), "uid:2".into());
+        assert!(!ptys.reopen(Sid(1), &other, "default", hosted));
+        assert!(!ptys.reopen(Sid(1), &mine, "else", hosted));
+        assert!(!ptys.reopen(Sid(1), &mine, "default", Hosted { id: 4, ..hosted }));
+        assert!(ptys.reopen(Sid(2), &mine, "default", hosted));
+        assert_eq!(ptys.of(Sid(2), 3).map(|pty| (pty.cmd.as_str(), pty.pid)), Some(("cat -u", 7)));
+        assert!(!ptys.reopen(Sid(2), &mine, "default", hosted));
     }
 }

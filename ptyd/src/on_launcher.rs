@@ -73,11 +73,15 @@ impl Host {
         if let Err(error) = terminal.take_leader(order, fd, &mut out) {
             crate::note(&format!("terminal {}: {error}", order.id));
         }
+        if order.again {
+            // Broker and terminal host may both be new.
+            out.extend(terminal.hosted().map(ToBroker::Hosted));
+        }
         self.refresh(order.id, &mut out);
         self.tell_broker(out);
     }
 
-    /// A new broker: the old one's calls are void, and it is told which programs have ended.
+    /// A new broker: the old one's calls are void, and it is told which terminals there are and which have ended.
     fn adopt(&mut self, end: OwnedFd) {
         self.lose_broker();
         self.broker_ends = self.broker_ends.wrapping_add(1);
@@ -92,6 +96,7 @@ impl Host {
         let Some(broker) = self.broker.as_mut() else { return };
         broker.greeted = true;
         let mut out = vec![ToBroker::Hello(edge::hello(self.generation))];
+        out.extend(self.terminals.values().filter_map(Terminal::hosted).map(ToBroker::Hosted));
         out.extend(self.terminals.iter().filter_map(|(id, terminal)| {
             terminal.exit().map(|status| ToBroker::Exited(PtyExited { id: *id, status }))
         }));

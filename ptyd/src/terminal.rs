@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use shoal_proto::broker_launcher::{PtyExited, PtyId};
-use shoal_proto::broker_ptyd::{Read, Refusal, Refused, Send, Sent, Tick, ToBroker};
+use shoal_proto::broker_ptyd::{Hosted, Read, Refusal, Refused, Send, Sent, Tick, ToBroker};
 use shoal_proto::hello::ExitStatus;
 use shoal_proto::launcher_ptyd::Leader;
 use shoal_sys::poll::Ready;
@@ -37,6 +37,8 @@ pub(crate) struct Terminal {
     id: PtyId,
     pub(crate) pane: Pane,
     leader: Option<File>,
+    /// Pid of the program as the launcher told it.
+    pid: i32,
     /// All followers were closed when it was last tried: there is nothing to poll for until somebody calls. A process
     /// without an open follower can open its terminal again.
     hung_up: bool,
@@ -84,6 +86,7 @@ impl Terminal {
             id,
             pane: Pane::new(size),
             leader: None,
+            pid: 0,
             hung_up: false,
             end: None,
             writes: Writes::default(),
@@ -114,6 +117,7 @@ impl Terminal {
             pty::resize(&leader, size.cols.get(), size.rows.get())?;
         }
         self.leader = Some(File::from(leader));
+        self.pid = order.pid;
         self.hung_up = false;
         for (_due, send) in std::mem::take(&mut self.early) {
             self.send(send, now(), out);
@@ -126,6 +130,13 @@ impl Terminal {
         if self.end.is_none() {
             self.end = Some(End { status, at: now, drained: false });
         }
+    }
+
+    /// What a broker that comes later is told; nothing while there is no program.
+    pub(crate) fn hosted(&self) -> Option<Hosted> {
+        let size = self.pane.size();
+        let hosted = Hosted { id: self.id, pid: self.pid, cols: size.cols.get(), rows: size.rows.get() };
+        self.leader.as_ref().map(|_| hosted)
     }
 
     /// How the program ended, once all it wrote is on the screen.

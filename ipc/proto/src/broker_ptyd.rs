@@ -196,6 +196,19 @@ pub struct Tick {
     pub output: u64,
 }
 
+/// A terminal that was hosted for another broker before this one came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Hosted {
+    /// The number it was given.
+    pub id: PtyId,
+    /// Pid of the program inside the jail.
+    pub pid: i32,
+    /// Columns.
+    pub cols: u16,
+    /// Rows.
+    pub rows: u16,
+}
+
 edge! {
     /// Broker to ptyd.
     ToPtyd = "broker to ptyd" {
@@ -233,5 +246,7 @@ edge! {
         6 Tick(Tick) Event [0;],
         /// The program ended and its last output is on the screen.
         7 Exited(PtyExited) Control [0;],
+        /// After hello to a later broker: what is here. From a later ptyd: what it was given again.
+        8 Hosted(Hosted) Control [0;],
     }
 }

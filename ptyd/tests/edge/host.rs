@@ -275,7 +275,7 @@ fn call_of(message: &ToBroker) -> Option<u64> {
         ToBroker::Screen(screen) => Some(screen.call),
         ToBroker::Done(done) => Some(done.call),
         ToBroker::Refused(refused) => Some(refused.call),
-        ToBroker::Hello(_) | ToBroker::Tick(_) | ToBroker::Exited(_) => None,
+        ToBroker::Hello(_) | ToBroker::Tick(_) | ToBroker::Exited(_) | ToBroker::Hosted(_) => None,
     }
 }
 

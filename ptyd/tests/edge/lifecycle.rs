@@ -3,7 +3,7 @@
 use std::os::fd::AsFd as _;
 
 use shoal_chan::{Chan, ChanError};
-use shoal_proto::broker_ptyd::{Matched, Refusal, ToBroker, Wait};
+use shoal_proto::broker_ptyd::{Hosted, Matched, Refusal, ToBroker, Wait};
 use shoal_proto::launcher_ptyd as lp;
 use shoal_sys::spawn::{Command, Program};
 use shoal_sys::{fd, process, socket};
@@ -35,7 +35,13 @@ fn a_new_broker_finds_screens_and_ends_and_none_of_the_old_calls() {
     host.until(2, "hi");
     host.event(|event| matches!(event, ToBroker::Exited(_)));
     host.begin_read(2, Some(Wait { text: Some(shoal_proto::Text::new("got").expect("fits")), ..patient() }));
+    host.resize(2, 70, 20);
     host.adopt(7);
+    let hosted = [(1, ended.pid, 80, 24), (2, alive.pid, 70, 20)];
+    for (id, pid, cols, rows) in hosted {
+        let told = host.event(|event| matches!(event, ToBroker::Hosted(_)));
+        assert_eq!(told, ToBroker::Hosted(Hosted { id, pid, cols, rows }));
+    }
     let exited = host.event(|event| matches!(event, ToBroker::Exited(_)));
     assert!(matches!(exited, ToBroker::Exited(exited) if exited.id == 1 && exited.status.code == Some(4)));
     assert_eq!(lines(&host.read(1, None)), ["bye"]);
