@@ -14,6 +14,9 @@ use crate::edge::{Arrived, Peer};
 use crate::sessions::Sid;
 use crate::wake::Wake;
 
+/// From drained to the end of the process.
+const LAST_ANSWERS: std::time::Duration = std::time::Duration::from_millis(50);
+
 /// How an order was carried out.
 #[derive(Debug)]
 pub(crate) enum OrderDone {
@@ -170,7 +173,8 @@ impl Broker {
                     crate::log::line(format_args!("journal at the end: {error}"));
                 }
                 broker.supervisor.send(ToSupervisor::Drained(Ping { n: 0 }));
-                broker.after(std::time::Duration::from_millis(50), Self::end);
+                // The last answers leave first; a client that does not read them has no claim on more.
+            broker.after(LAST_ANSWERS, Self::end);
             },
         );
     }
