@@ -174,7 +174,7 @@ impl Broker {
                 }
                 broker.supervisor.send(ToSupervisor::Drained(Ping { n: 0 }));
                 // The last answers leave first; a client that does not read them has no claim on more.
-            broker.after(LAST_ANSWERS, Self::end);
+                broker.after(LAST_ANSWERS, Self::end);
             },
         );
     }
