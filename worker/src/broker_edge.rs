@@ -8,12 +8,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use shoal_chan::{ChanError, Sender};
 use shoal_proto::Bytes;
-use shoal_proto::broker_worker::{Answer, Finished, MAX_UP_CALLS, Progress, ToBroker, UpCall, UpMethod};
+use shoal_proto::broker_worker::{Answer, Finished, Json, MAX_UP_CALLS, Progress, ToBroker, UpCall, UpMethod};
 use shoal_proto::launcher_worker::RunId;
 use shoal_value::{ErrorValue, code};
+
+use crate::clock;
+
+/// A broker is replaced within ten seconds, or the kernel is in trouble that a request must tell.
+const REPLACED_WITHIN: Duration = Duration::from_secs(30);
 
 /// An answer with its bytes.
 pub(crate) type Told = (Answer, Option<OwnedFd>);
@@ -32,21 +38,38 @@ pub(crate) struct BrokerEdge {
     sender: Mutex<Option<Sender<ToBroker>>>,
     calls: Mutex<HashMap<u64, SyncSender<Told>>>,
     fewer: Condvar,
+    connected: Condvar,
+    /// Counts the ends.
+    epoch: AtomicU64,
     unrecorded: Mutex<BTreeMap<u64, Unrecorded>>,
     next: AtomicU64,
 }
 
 impl BrokerEdge {
-    /// Takes a fresh end and ends what waited for the old one.
-    pub(crate) fn connect(&self, sender: Sender<ToBroker>) {
-        *lock(&self.sender) = Some(sender);
-        lock(&self.calls).clear();
-        self.fewer.notify_all();
+    /// Takes a fresh end and ends what waited for the old one. The number names this end.
+    pub(crate) fn connect(&self, sender: Sender<ToBroker>) -> u64 {
+        let mut current = lock(&self.sender);
+        *current = Some(sender);
+        let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
+        self.forget_calls();
+        drop(current);
+        self.connected.notify_all();
+        epoch
     }
 
-    /// The broker is gone; a fresh end may come.
-    pub(crate) fn disconnect(&self) {
-        *lock(&self.sender) = None;
+    /// The broker behind an end is gone; a fresh end may come. False if one has come already.
+    pub(crate) fn disconnect(&self, epoch: u64) -> bool {
+        let mut current = lock(&self.sender);
+        if self.epoch.load(Ordering::Relaxed) != epoch {
+            return false;
+        }
+        *current = None;
+        self.forget_calls();
+        true
+    }
+
+    /// Whoever waits for an answer asks again.
+    fn forget_calls(&self) {
         lock(&self.calls).clear();
         self.fewer.notify_all();
     }
@@ -101,7 +124,8 @@ impl BrokerEdge {
         }
     }
 
-    /// Asks the broker for something inside a run and waits for the answer.
+    /// Asks the broker for something inside a run and waits for the answer. A broker that dies meanwhile is asked again
+    /// once there is a new one; only publishing is not repeated, because the old one may have done it.
     pub(crate) fn call(
         &self,
         run: RunId,
@@ -109,6 +133,21 @@ impl BrokerEdge {
         params: &serde_json::Value,
         attached: Option<OwnedFd>,
     ) -> Result<Told, ErrorValue> {
+        let params: Json =
+            Bytes::new(params.to_string()).map_err(|e| broken(&format!("the request is too long: {e}")))?;
+        let fds: Vec<OwnedFd> = attached.into_iter().collect();
+        loop {
+            match self.ask(run, method, params.clone(), &fds) {
+                Some((answer, fd)) if answer.code == 0 => return Ok((answer, fd)),
+                Some((answer, _)) => return Err(refused(&answer)),
+                None if method == UpMethod::Emit => return Err(broken("the kernel's broker was replaced")),
+                None => self.await_broker()?,
+            }
+        }
+    }
+
+    /// Asks once; nothing when the broker is not there or goes away.
+    fn ask(&self, run: RunId, method: UpMethod, params: Json, fds: &[OwnedFd]) -> Option<Told> {
         let call = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, receiver) = sync_channel(1);
         let mut calls = lock(&self.calls);
@@ -117,14 +156,25 @@ impl BrokerEdge {
         }
         calls.insert(call, sender);
         drop(calls);
-        let params = Bytes::new(params.to_string()).map_err(|e| broken(&format!("the request is too long: {e}")))?;
-        let fds: Vec<OwnedFd> = attached.into_iter().collect();
-        if let Err(error) = self.send(&ToBroker::UpCall(UpCall { call, run, method, params }), &fds) {
+        if self.send(&ToBroker::UpCall(UpCall { call, run, method, params }), fds).is_err() {
             lock(&self.calls).remove(&call);
-            return Err(broken(&error.to_string()));
+            return None;
         }
-        let (answer, fd) = receiver.recv().map_err(|_| broken("the kernel's broker was replaced"))?;
-        if answer.code == 0 { Ok((answer, fd)) } else { Err(refused(&answer)) }
+        receiver.recv().ok()
+    }
+
+    /// Waits for the next broker.
+    fn await_broker(&self) -> Result<(), ErrorValue> {
+        let mut sender = lock(&self.sender);
+        let due = clock::now() + REPLACED_WITHIN;
+        while sender.is_none() {
+            let rest = due.saturating_duration_since(clock::now());
+            if rest.is_zero() {
+                return Err(broken("its broker is not there"));
+            }
+            sender = self.connected.wait_timeout(sender, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
     }
 
     /// An answer came. One that nobody waits for any more is dropped.

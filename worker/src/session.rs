@@ -75,9 +75,9 @@ pub(crate) fn serve(launcher_end: OwnedFd, broker_end: OwnedFd) -> Result<(), Ch
     };
     check(&setup.hello)?;
     let session = Session::new(launcher.clone(), &setup)?;
-    session.greet(to_broker)?;
+    let epoch = session.greet(to_broker)?;
     let listener = Arc::clone(&session);
-    read_on_a_thread(&listener, from_broker)?;
+    std::thread::Builder::new().name("broker".into()).spawn(move || listener.read(from_broker, epoch))?;
     let end = launcher.listen(from_launcher, move |_generation, end| adopt(&session, end));
     match end {
         ChanError::Closed => Ok(()),
@@ -96,7 +96,7 @@ fn adopt(session: &Arc<Session>, end: OwnedFd) {
                 && check(&setup.hello).is_ok()
             {
                 match session.greet(to_broker) {
-                    Ok(()) => session.read(from_broker),
+                    Ok(epoch) => session.read(from_broker, epoch),
                     Err(error) => crate::note_edge(&error),
                 }
             }
@@ -106,12 +106,6 @@ fn adopt(session: &Arc<Session>, end: OwnedFd) {
     if let Err(error) = adopted {
         crate::note_edge(&error);
     }
-}
-
-fn read_on_a_thread(session: &Arc<Session>, from_broker: Receiver<ToWorker>) -> Result<(), ChanError> {
-    let session = Arc::clone(session);
-    std::thread::Builder::new().name("broker".into()).spawn(move || session.read(from_broker))?;
-    Ok(())
 }
 
 fn check(hello: &Hello) -> Result<(), ChanError> {
@@ -192,7 +186,7 @@ impl Session {
 
     /// Takes a fresh end: our hello, what is still open and where the session stands, then the results that are not
     /// recorded. The state is held meanwhile, so no result is told in between.
-    fn greet(&self, to_broker: Sender<ToBroker>) -> Result<(), ChanError> {
+    fn greet(&self, to_broker: Sender<ToBroker>) -> Result<u64, ChanError> {
         let state = self.lock();
         let unrecorded = self.broker.unrecorded();
         let finished = unrecorded.iter().map(|run| OpenRun { run: *run, finished: true, prepared: false });
@@ -211,13 +205,14 @@ impl Session {
             cwd: Bytes::new(state.place.cwd.path().as_bytes()).map_err(|e| Violation::Encode(e.to_string()))?,
             env: env_list(&state.place.env)?,
         };
-        self.broker.connect(to_broker);
+        let epoch = self.broker.connect(to_broker);
         self.broker.send(&ToBroker::Hello(hello), &[])?;
-        self.broker.tell_again()
+        self.broker.tell_again()?;
+        Ok(epoch)
     }
 
     /// Takes what the broker sends until it ends.
-    fn read(self: &Arc<Self>, mut from_broker: Receiver<ToWorker>) {
+    fn read(self: &Arc<Self>, mut from_broker: Receiver<ToWorker>, epoch: u64) {
         let end = loop {
             let Received { msg, mut fds } = match from_broker.recv() {
                 Ok(received) => received,
@@ -231,8 +226,10 @@ impl Session {
             crate::note_edge(&end);
         }
         // What was prepared for this broker never runs: the next one knows nothing of it.
-        self.orders().clear();
-        self.broker.disconnect();
+        let mut orders = self.orders();
+        if self.broker.disconnect(epoch) {
+            orders.clear();
+        }
     }
 
     fn on_broker(self: &Arc<Self>, message: ToWorker, fd: Option<OwnedFd>) -> Result<(), ChanError> {

@@ -2,12 +2,14 @@
 
 use std::io::Read as _;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use shoal_eval::cancel::CancelToken;
-use shoal_eval::host::{At, FileError, FileErrorKind, WriteMode};
+use shoal_eval::host::{At, Dir, FileError, FileErrorKind, WriteMode};
 
+use super::dir::OpenDir;
 use super::read::{Reader, io_error};
 use super::{BASE, cancelled, check, fail, place, remove, write};
 
@@ -150,4 +152,11 @@ fn copy_bytes(from: Spot<'_>, to: Spot<'_>, mode: Mode, cancel: &CancelToken) ->
 /// The same for a destination given as an absolute path.
 pub(super) fn copy_to(from: Spot<'_>, to: &[u8], cancel: &CancelToken) -> Result<(), CopyError> {
     copy_tree(from, (CWD, to), cancel, 0)
+}
+
+/// Moves what is at an absolute path to another one, across devices too.
+pub(super) fn move_back(from: &[u8], to: &[u8]) -> Result<(), FileError> {
+    let here: Arc<dyn Dir> = Arc::new(OpenDir::lost(b"/"));
+    let at = |path| At { dir: &here, path };
+    rename(at(from), at(to), &CancelToken::new())
 }

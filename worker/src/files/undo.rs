@@ -3,9 +3,6 @@
 //! An inverse names the file by its absolute path, says what it was before and carries a fingerprint of what the change
 //! made of it. It is carried out only while the fingerprint still holds; a file that is already as it was is left alone.
 
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
@@ -13,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use shoal_eval::host::At;
 use shoal_value::{ErrorValue, code};
 
-use super::BASE;
 use super::dir::resolve;
+use super::{BASE, transfer};
 
 /// Bytes of a file that are kept to restore it; they travel in one message, encoded. A longer one has no inverse.
 const MAX_PRIOR: u64 = 8 * 1024 * 1024;
@@ -132,7 +129,7 @@ impl Inverse {
             let to = decode(to)?;
             return match (look(&path), look(&to)) {
                 (Known::Absent, there) if there == self.after => {
-                    std::fs::rename(as_path(&to), as_path(&path)).map_err(failed)?;
+                    transfer::move_back(&to, &path).map_err(|e| failed(std::io::Error::other(e.text)))?;
                     Ok(Some(format!("moved back {shown}")))
                 }
                 (back, _) if back == self.before && back != Known::Absent => Ok(None),
@@ -164,10 +161,6 @@ impl Inverse {
 
 fn decode(text: &str) -> Result<Vec<u8>, ErrorValue> {
     STANDARD.decode(text).map_err(|e| ErrorValue::new(code::IO_ERROR, format!("a damaged inverse: {e}")))
-}
-
-fn as_path(bytes: &[u8]) -> &Path {
-    Path::new(std::ffi::OsStr::from_bytes(bytes))
 }
 
 /// What a path is now.

@@ -169,3 +169,17 @@ fn a_plan_s_claim_comes_first_and_the_same_number_runs_then() {
         assert_eq!((done.finished.run, &done.value["v"]), (run, &json!(42)));
     }
 }
+
+#[test]
+fn a_statement_goes_on_with_the_next_broker() {
+    let mut session = Session::start();
+    let run = session.begin("let a = 1\nsh { while ! test -e go; do sleep 0.01; done }\na + 1", Position::Stmt);
+    // The first statement is recorded, the second one has begun.
+    while session.asked.len() < 3 {
+        session.answer_up_call();
+    }
+    session.replace_broker();
+    std::fs::File::create(session.dir.path().join("go")).expect("made");
+    let done = session.done();
+    assert_eq!((done.finished.run, &done.value["v"]), (run, &json!(2)), "{}", done.detail);
+}

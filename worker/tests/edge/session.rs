@@ -184,18 +184,27 @@ impl Session {
         }
     }
 
+    /// Answers the next message, which must be an up-call.
+    pub(crate) fn answer_up_call(&mut self) {
+        match self.worker.recv_deadline(LIMIT).expect("a message").msg {
+            ToBroker::UpCall(call) => self.answer(&call),
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+
+    fn answer(&mut self, call: &UpCall) {
+        self.asked.push(call.method);
+        let body = Bytes::new(if call.method == UpMethod::Journal { "[]" } else { "{}" }).expect("fits");
+        let answer = Answer { call: call.call, code: 0, message: Text::default(), body };
+        self.worker.send(&ToWorker::Told(answer), &[]).expect("sent");
+    }
+
     /// The next message that is no up-call; up-calls are answered with nothing.
     pub(crate) fn message(&mut self) -> (ToBroker, Vec<OwnedFd>) {
         loop {
             let received = self.worker.recv_deadline(LIMIT).expect("a message");
             match received.msg {
-                ToBroker::UpCall(UpCall { call, method, .. }) => {
-                    self.asked.push(method);
-                    let body = if method == UpMethod::Journal { "[]" } else { "{}" };
-                    let answer =
-                        Answer { call, code: 0, message: Text::default(), body: Bytes::new(body).expect("fits") };
-                    self.worker.send(&ToWorker::Told(answer), &[]).expect("sent");
-                }
+                ToBroker::UpCall(call) => self.answer(&call),
                 other => return (other, received.fds),
             }
         }
