@@ -22,7 +22,7 @@ impl Orphans {
         self.stale = true;
     }
 
-    /// Whether [`look`] should drop empty records.
+    /// Whether [`Orphans::look`] should drop empty records.
     pub(crate) fn is_stale(&self) -> bool {
         self.stale
     }
