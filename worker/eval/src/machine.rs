@@ -106,6 +106,12 @@ impl Machine {
         self.links.of(&self.root, unit)
     }
 
+    /// The root scope of the running function.
+    pub(crate) fn root_here(&self) -> Arc<Root> {
+        let own = self.frames.last().and_then(|frame| frame.lambda.linked.as_ref());
+        own.map_or_else(|| self.root.clone(), |linked| linked.root.clone())
+    }
+
     pub(crate) fn span_here(&self) -> Option<Span> {
         self.frames.last().map(|frame| frame.lambda.code.unit.span(self.here))
     }

@@ -115,7 +115,7 @@ impl Machine {
     /// `source FILE`: runs a file in the root scope of the running program.
     pub(crate) fn source_file(&mut self, path: &PathValue) -> Eval<Value> {
         let source = self.read_source(path)?;
-        let root = self.frames.last().map_or_else(|| self.root.clone(), |frame| frame.linked.root.clone());
+        let root = self.root_here();
         let mut names = Names::script();
         names.session = self.transcript.is_some();
         for (name, kind) in root.names() {

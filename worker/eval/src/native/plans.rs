@@ -97,10 +97,6 @@ impl Machine {
         }
         hasher.finish()
     }
-
-    fn root_here(&self) -> Arc<Root> {
-        self.frames.last().map_or_else(|| self.root.clone(), |frame| frame.linked.root.clone())
-    }
 }
 
 fn plan_record(derived: &Derived, source: &str) -> Result<Record, ErrorValue> {

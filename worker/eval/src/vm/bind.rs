@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use shoal_value::handle::concrete;
 use shoal_value::{Callable, ErrorValue, Str, Value, code};
 
 use super::frame::{Frame, Lambda};
@@ -23,13 +22,7 @@ impl Machine {
     /// Calls `callee` with the `n` topmost values as positionals and `named` ones.
     pub(crate) fn call_with(&mut self, callee: &Value, n: usize, named: Vec<(Str, Value)>) -> Eval<Call> {
         match callee {
-            Value::Closure(callable) => match concrete::<Lambda>(&**callable) {
-                Some(_) => {
-                    let lambda = downcast(callable);
-                    self.enter(lambda, n, named)
-                }
-                None => self.call_native(&**callable, n, named),
-            },
+            Value::Closure(callable) => self.call_closure(callable.clone(), n, named),
             Value::Command(alias) => {
                 if !named.is_empty() {
                     let text = "an alias takes no named arguments";
@@ -42,10 +35,19 @@ impl Machine {
         }
     }
 
-    fn call_native(&mut self, callable: &dyn Callable, n: usize, named: Vec<(Str, Value)>) -> Eval<Call> {
-        let Some(native) = concrete::<NativeFunction>(callable) else {
-            return Err(ErrorValue::type_error("closure is not callable here").into());
+    /// Calls a closure with the `n` topmost values as positionals and `named` ones.
+    pub(crate) fn call_closure(
+        &mut self,
+        callable: Arc<dyn Callable>,
+        n: usize,
+        named: Vec<(Str, Value)>,
+    ) -> Eval<Call> {
+        let any: Arc<dyn std::any::Any + Send + Sync> = callable;
+        let native = match any.downcast::<Lambda>() {
+            Ok(lambda) => return self.enter(lambda, n, named),
+            Err(other) => other.downcast::<NativeFunction>(),
         };
+        let native = native.map_err(|_| ErrorValue::type_error("closure is not callable here"))?;
         let positional = self.take(n as u32);
         let args = Args::bind(&native.name, native.row.params, Given { positional, named }, "")?;
         (native.row.run)(&mut Ctx::new(self), args).map(Call::Done)
@@ -84,10 +86,6 @@ impl Machine {
             let text = format!("more than {MAX_CALLS} nested calls");
             return Err(ErrorValue::new(code::RECURSION_LIMIT, text).into());
         }
-        let linked = match &lambda.linked {
-            Some(linked) => linked.clone(),
-            None => self.link(&lambda.code.unit),
-        };
         let code = &lambda.code;
         self.stack.resize(base + code.locals as usize, Value::Null);
         let cells = self.cells.len();
@@ -96,7 +94,7 @@ impl Machine {
         }
         self.functions += usize::from(code.kind.is_function());
         let heights = self.heights();
-        self.frames.push(Frame { lambda, linked, pc: 0, base, cells, heights, missing, appended });
+        self.frames.push(Frame { lambda, base, cells, heights, missing, appended });
         Ok(())
     }
 

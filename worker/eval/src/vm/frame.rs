@@ -78,8 +78,6 @@ impl Links {
 /// A running function.
 pub(crate) struct Frame {
     pub(crate) lambda: Arc<Lambda>,
-    pub(crate) linked: Arc<Linked>,
-    pub(crate) pc: usize,
     /// Its first local on the stack.
     pub(crate) base: usize,
     /// Its first cell.
@@ -89,6 +87,16 @@ pub(crate) struct Frame {
     pub(crate) missing: Vec<u32>,
     /// Words to append to the command of an alias.
     pub(crate) appended: Vec<Word>,
+}
+
+/// A frame as the loop holds it while it runs or waits for a call: with its links, so that coming back to it costs nothing.
+pub(super) struct Active {
+    pub(super) lambda: Arc<Lambda>,
+    pub(super) linked: Arc<Linked>,
+    pub(super) base: usize,
+    pub(super) cells: usize,
+    /// The next operation.
+    pub(super) pc: usize,
 }
 
 /// Heights of the machine's side stacks.

@@ -129,8 +129,10 @@ impl Machine {
     pub(super) fn call_name(&mut self, site: &CallSite, linked: &Linked) -> Eval<Call> {
         let named = self.take_named(&site.named);
         let n = site.positional as usize;
-        if let Some(callee) = linked.cell(site.name).value() {
-            return self.call_with(&callee, n, named);
+        match linked.cell(site.name).value() {
+            Some(Value::Closure(callable)) => return self.call_closure(callable, n, named),
+            Some(callee) => return self.call_with(&callee, n, named),
+            None => {}
         }
         let name = linked.name(site.name).clone();
         let given = Given { positional: self.take(site.positional), named };

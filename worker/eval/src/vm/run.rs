@@ -1,14 +1,13 @@
 //! The loop over operations.
 
-use std::sync::Arc;
-
 use shoal_value::ops::{self, BinaryOp};
 use shoal_value::{Value, code};
 
-use super::frame::{Handler, Linked, Loop, LoopState};
-use crate::code::{Code, Op};
+use super::frame::{Active, Handler, Linked, Loop, LoopState};
+use crate::code::Op;
 use crate::ctx::condition;
 use crate::machine::Machine;
+use crate::scope::BindingKind;
 use crate::unwind::{Eval, Unwind};
 
 /// Why the loop left a frame.
@@ -31,35 +30,55 @@ impl Machine {
     /// Runs until `floor` frames are left, and gives the value of the last one removed.
     pub(crate) fn run(&mut self, floor: usize) -> Eval<Value> {
         debug_assert!(self.frames.len() > floor, "there is a frame to run");
+        let mut callers: Vec<Active> = Vec::new();
+        let mut active = self.activate();
         loop {
-            let Some(frame) = self.frames.last() else { return Ok(Value::Null) };
-            let (lambda, linked) = (frame.lambda.clone(), frame.linked.clone());
-            let mut pc = frame.pc;
-            match self.execute(&lambda.code, &linked, (frame.base, frame.cells), &mut pc) {
-                Ok(Exit::Entered) => {}
+            let mut pc = active.pc;
+            let left = self.execute(&active, &mut pc);
+            active.pc = pc;
+            match left {
+                Ok(Exit::Entered) => {
+                    let entered = self.activate();
+                    callers.push(std::mem::replace(&mut active, entered));
+                }
                 Ok(Exit::Returned(value)) => {
                     self.pop_frame();
-                    if self.frames.len() == floor {
-                        return Ok(value);
+                    match callers.pop() {
+                        Some(caller) => active = caller,
+                        None => return Ok(value),
                     }
                     self.stack.push(value);
                 }
                 Err(unwind) => {
-                    let place = lambda.code.places[pc.saturating_sub(1)];
-                    self.catch(unwind, || lambda.code.unit.span(place), floor)?;
+                    let code = &active.lambda.code;
+                    let place = code.places[pc.saturating_sub(1)];
+                    let target = self.catch(unwind, || code.unit.span(place), floor)?;
+                    // One held frame per frame above the floor.
+                    while self.frames.len() - floor <= callers.len()
+                        && let Some(caller) = callers.pop()
+                    {
+                        active = caller;
+                    }
+                    active.pc = target;
                 }
             }
         }
     }
 
+    /// The frame on top, to be run from its start.
+    fn activate(&mut self) -> Active {
+        let frame = self.frames.last().unwrap_or_else(|| unreachable!("the caller has pushed a frame"));
+        let (lambda, base, cells) = (frame.lambda.clone(), frame.base, frame.cells);
+        let linked = match &lambda.linked {
+            Some(linked) => linked.clone(),
+            None => self.link(&lambda.code.unit),
+        };
+        Active { lambda, linked, base, cells, pc: 0 }
+    }
+
     /// Runs operations of the frame on top until it calls, returns or raises. `pc` is one after the last operation.
-    fn execute(
-        &mut self,
-        code: &Arc<Code>,
-        linked: &Linked,
-        (base, cells): (usize, usize),
-        pc: &mut usize,
-    ) -> Eval<Exit> {
+    fn execute(&mut self, active: &Active, pc: &mut usize) -> Eval<Exit> {
+        let (code, linked, base, cells) = (&active.lambda.code, &*active.linked, active.base, active.cells);
         let ops = &code.ops;
         let mut next = *pc;
         macro_rules! pop {
@@ -85,8 +104,7 @@ impl Machine {
                 match $e {
                     Ok(Call::Done(value)) => self.stack.push(value),
                     Ok(Call::Entered) => {
-                        let caller = self.frames.len() - 2;
-                        self.frames[caller].pc = next;
+                        *pc = next;
                         return Ok(Exit::Entered);
                     }
                     Err(unwind) => {
@@ -121,42 +139,30 @@ impl Machine {
                 Op::UpdateLocal(at, op) => {
                     let right = pop!();
                     let slot = &mut self.stack[base + at as usize];
-                    if let (BinaryOp::Add, Value::Int(a), Value::Int(b)) = (op, &*slot, &right)
-                        && let Some(sum) = a.checked_add(*b)
-                    {
-                        *slot = Value::Int(sum);
-                    } else {
+                    if !matches!(right, Value::Int(right) if int_in_place(op, slot, right)) {
                         let left = std::mem::replace(slot, Value::Null);
                         attempt!(self.update_local(base + at as usize, op, left, right));
                     }
                 }
+                // Ints are combined in place: a value that is made and then moved costs more than the sum.
                 Op::Binary(op) => {
-                    let right = pop!();
-                    let left = pop!();
-                    let value = match (&left, &right) {
-                        (Value::Int(a), Value::Int(b)) => int_binary(op, *a, *b),
-                        _ => None,
-                    };
-                    match value {
-                        Some(value) => self.stack.push(value),
-                        None => {
-                            let value = attempt!(ops::binary(op, left, right));
-                            self.stack.push(value);
-                        }
+                    if let [.., left, Value::Int(right)] = &mut self.stack[..]
+                        && int_in_place(op, left, *right)
+                    {
+                        self.stack.pop();
+                    } else {
+                        let right = pop!();
+                        let left = pop!();
+                        let value = attempt!(ops::binary(op, left, right));
+                        self.stack.push(value);
                     }
                 }
                 Op::BinaryInt(op, right) => {
-                    let left = pop!();
-                    let value = match &left {
-                        Value::Int(a) => int_binary(op, *a, right.into()),
-                        _ => None,
-                    };
-                    match value {
-                        Some(value) => self.stack.push(value),
-                        None => {
-                            let value = attempt!(ops::binary(op, left, Value::Int(right.into())));
-                            self.stack.push(value);
-                        }
+                    let right = i64::from(right);
+                    if !self.stack.last_mut().is_some_and(|left| int_in_place(op, left, right)) {
+                        let left = pop!();
+                        let value = attempt!(ops::binary(op, left, Value::Int(right)));
+                        self.stack.push(value);
                     }
                 }
                 Op::Not => {
@@ -242,7 +248,12 @@ impl Machine {
                 Op::Method(site) => call!(self.method_site(&code.tables.methods[site as usize])),
                 Op::Call(site) => call!(self.call_site(&code.tables.calls[site as usize])),
                 Op::CallName(site) => call!(self.call_name(&code.tables.calls[site as usize], linked)),
-                Op::Root(name) => call!(self.root_value(linked, name, false)),
+                Op::Root(name) => match linked.cell(name).value() {
+                    Some(value) => self.stack.push(value),
+                    None => call!(self.root_value(linked, name, false)),
+                },
+                Op::AssignRoot(name) if self.assign_root_var(linked, name) => {}
+                Op::UpdateRoot(name, binary) if self.update_root_int(linked, name, binary) => {}
                 Op::RootReceiver(name) => call!(self.root_value(linked, name, true)),
                 Op::Command(site) => call!(self.command_op(&code.tables.commands[site as usize], linked)),
                 Op::Feed(site) => {
@@ -257,17 +268,27 @@ impl Machine {
                     let module = self.use_module(&code.tables.uses[site as usize]);
                     call!(module.map(Call::Done));
                 }
-                Op::Field(name) => call!(self.field(&code.tables.names[name as usize])),
+                Op::Field(name) => {
+                    let name = &code.tables.names[name as usize];
+                    let member = match self.stack.last() {
+                        Some(Value::Record(record)) => record.get(name).cloned(),
+                        _ => None,
+                    };
+                    match (member, self.stack.last_mut()) {
+                        (Some(member), Some(top)) => *top = member,
+                        _ => call!(self.field(name)),
+                    }
+                }
                 op => {
                     self.here = code.places[next - 1];
-                    attempt!(self.rare(op, code, linked, (base, cells), &mut next));
+                    attempt!(self.rare(op, active, &mut next));
                 }
             }
         }
     }
 
-    /// Goes on at the nearest handler above `floor`, or leaves all frames above it.
-    fn catch(&mut self, unwind: Unwind, span: impl FnOnce() -> shoal_value::Span, floor: usize) -> Eval<()> {
+    /// The operation to go on at, of the nearest handler above `floor`; or leaves all frames above it.
+    fn catch(&mut self, unwind: Unwind, span: impl FnOnce() -> shoal_value::Span, floor: usize) -> Eval<usize> {
         let unwind = match unwind {
             Unwind::Raise(error) if error.span.is_none() => Unwind::Raise(error.or_span(span())),
             other => other,
@@ -281,15 +302,45 @@ impl Machine {
             self.handlers.pop();
             self.stack.truncate(handler.stack);
             self.stack.push(Value::Error(error.clone()));
-            if let Some(frame) = self.frames.last_mut() {
-                frame.pc = handler.target;
-            }
-            return Ok(());
+            return Ok(handler.target);
         }
         while self.frames.len() > floor {
             self.pop_frame();
         }
         Err(unwind)
+    }
+
+    /// Assigns the value on top to a `var`; false if it is none, with the stack as it was.
+    #[inline]
+    fn assign_root_var(&mut self, linked: &Linked, name: u32) -> bool {
+        let mut slot = linked.cell(name).lock();
+        let Some(binding) = slot.binding.as_mut().filter(|binding| binding.kind == BindingKind::Var) else {
+            return false;
+        };
+        let Some(right) = self.stack.pop() else { return false };
+        let before = std::mem::replace(&mut binding.value, right);
+        slot.touched = true;
+        drop(slot);
+        // Dropped outside the lock: a value may own cells of its own.
+        drop(before);
+        true
+    }
+
+    /// A compound assignment of an int to an int; false if it is something else, with the stack as it was.
+    #[inline]
+    fn update_root_int(&mut self, linked: &Linked, name: u32, op: BinaryOp) -> bool {
+        let Some(Value::Int(right)) = self.stack.last() else { return false };
+        let mut slot = linked.cell(name).lock();
+        let Some(binding) = slot.binding.as_mut().filter(|binding| binding.kind == BindingKind::Var) else {
+            return false;
+        };
+        if !int_in_place(op, &mut binding.value, *right) {
+            return false;
+        }
+        slot.touched = true;
+        drop(slot);
+        self.stack.pop();
+        true
     }
 
     #[inline(never)]
@@ -322,22 +373,32 @@ impl Machine {
     }
 }
 
-/// Operators on ints without the paths that fail.
+/// `left op right` in the place of `left`; false if it is no int, or the result needs the general way.
 #[inline]
-fn int_binary(op: BinaryOp, a: i64, b: i64) -> Option<Value> {
-    Some(match op {
-        BinaryOp::Add => Value::Int(a.checked_add(b)?),
-        BinaryOp::Sub => Value::Int(a.checked_sub(b)?),
-        BinaryOp::Mul => Value::Int(a.checked_mul(b)?),
-        BinaryOp::Rem if b > 0 => Value::Int(a % b),
-        BinaryOp::Less => Value::Bool(a < b),
-        BinaryOp::LessEqual => Value::Bool(a <= b),
-        BinaryOp::Greater => Value::Bool(a > b),
-        BinaryOp::GreaterEqual => Value::Bool(a >= b),
-        BinaryOp::Equal => Value::Bool(a == b),
-        BinaryOp::NotEqual => Value::Bool(a != b),
-        _ => return None,
-    })
+fn int_in_place(op: BinaryOp, left: &mut Value, right: i64) -> bool {
+    let Value::Int(a) = left else { return false };
+    let truth = match op {
+        BinaryOp::Less => *a < right,
+        BinaryOp::LessEqual => *a <= right,
+        BinaryOp::Greater => *a > right,
+        BinaryOp::GreaterEqual => *a >= right,
+        BinaryOp::Equal => *a == right,
+        BinaryOp::NotEqual => *a != right,
+        _ => {
+            let result = match op {
+                BinaryOp::Add => a.checked_add(right),
+                BinaryOp::Sub => a.checked_sub(right),
+                BinaryOp::Mul => a.checked_mul(right),
+                BinaryOp::Rem if right > 0 => Some(*a % right),
+                _ => None,
+            };
+            let Some(result) = result else { return false };
+            *a = result;
+            return true;
+        }
+    };
+    *left = Value::Bool(truth);
+    true
 }
 
 /// The error of control flow that has nowhere to go.

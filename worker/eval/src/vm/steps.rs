@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_value::{Outcome, Record, Value, ops, outcome::Out};
 
-use super::frame::{Heights, Lambda, Linked, Loop};
+use super::frame::{Active, Heights, Lambda, Linked, Loop};
 use crate::Ctx;
 use crate::code::{Capture, Code, CodeKind, Op};
 use crate::command::AliasValue;
@@ -33,7 +33,9 @@ impl Machine {
     pub(super) fn restore(&mut self, heights: Heights) {
         self.loops.truncate(heights.loops);
         self.handlers.truncate(heights.handlers);
-        if let Some(saved) = self.places.drain(heights.places..).next() {
+        if self.places.len() > heights.places
+            && let Some(saved) = self.places.drain(heights.places..).next()
+        {
             self.place = saved.place;
         }
     }
@@ -80,14 +82,9 @@ impl Machine {
         })
     }
 
-    pub(super) fn rare(
-        &mut self,
-        op: Op,
-        code: &Arc<Code>,
-        linked: &Linked,
-        (base, cells): (usize, usize),
-        next: &mut usize,
-    ) -> Eval<()> {
+    pub(super) fn rare(&mut self, op: Op, active: &Active, next: &mut usize) -> Eval<()> {
+        let (lambda, linked, base, cells) = (&*active.lambda, &active.linked, active.base, active.cells);
+        let code = &lambda.code;
         let tables = &code.tables;
         match op {
             Op::FreshCell(at) => self.cells[cells + at as usize] = Arc::default(),
@@ -109,21 +106,21 @@ impl Machine {
                 self.update(&cell, op)?;
             }
             Op::Captured(at) => {
-                let value = self.captured(at).lock().clone().unwrap_or(Value::Null);
+                let value = lambda.captures[at as usize].lock().clone().unwrap_or(Value::Null);
                 self.stack.push(value);
             }
             Op::CapturedOr(at, target) => {
-                let value = self.captured(at).lock().clone();
+                let value = lambda.captures[at as usize].lock().clone();
                 self.push_or(value, target, next);
             }
             Op::SetCaptured(at) => {
                 let value = self.pop();
-                let before = self.captured(at).lock().replace(value);
+                let before = lambda.captures[at as usize].lock().replace(value);
                 drop(before);
             }
             Op::UpdateCaptured(at, op) => {
-                let cell = self.captured(at);
-                self.update(&cell, op)?;
+                let cell = &lambda.captures[at as usize];
+                self.update(cell, op)?;
             }
             Op::DeclareRoot(name, kind) => {
                 let value = self.pop();
@@ -167,11 +164,11 @@ impl Machine {
                 self.stack.push(value);
             }
             Op::Close(at) => {
-                let closure = self.close(&tables.codes[at as usize], linked, cells);
+                let closure = self.close(&tables.codes[at as usize], active);
                 self.stack.push(Value::Closure(closure));
             }
             Op::CloseAlias(at) => {
-                let lambda = self.close(&tables.codes[at as usize], linked, cells);
+                let lambda = self.close(&tables.codes[at as usize], active);
                 self.stack.push(Value::Command(Arc::new(AliasValue { lambda })));
             }
             Op::RootPeek(name) => {
@@ -218,7 +215,7 @@ impl Machine {
                 self.stack[base + param as usize] = value;
             }
             Op::Spawn(at) => {
-                let body = self.close(&tables.codes[at as usize], linked, cells);
+                let body = self.close(&tables.codes[at as usize], active);
                 let task = self.spawn(body)?;
                 self.stack.push(task);
             }
@@ -251,10 +248,6 @@ impl Machine {
             self.stack.push(value);
             *next = target as usize;
         }
-    }
-
-    fn captured(&self, at: u32) -> Arc<LocalCell> {
-        self.frames.last().map(|frame| frame.lambda.captures[at as usize].clone()).unwrap_or_default()
     }
 
     /// A compound assignment: reads, combines and writes under the cell's lock.
@@ -295,14 +288,14 @@ impl Machine {
         }
     }
 
-    pub(crate) fn close(&self, code: &Arc<Code>, linked: &Linked, cells: usize) -> Arc<Lambda> {
+    fn close(&self, code: &Arc<Code>, active: &Active) -> Arc<Lambda> {
         let captures = code.captures.iter().map(|capture| match capture {
-            Capture::Cell(at) => self.cells[cells + *at as usize].clone(),
-            Capture::Captured(at) => self.captured(*at),
+            Capture::Cell(at) => self.cells[active.cells + *at as usize].clone(),
+            Capture::Captured(at) => active.lambda.captures[*at as usize].clone(),
         });
-        let linked = match linked.root.kind() {
+        let linked = match active.linked.root.kind() {
             RootKind::Session if code.kind != CodeKind::Spawn => None,
-            _ => self.frames.last().map(|frame| frame.linked.clone()),
+            _ => Some(active.linked.clone()),
         };
         Arc::new(Lambda { code: code.clone(), captures: captures.collect(), linked })
     }
