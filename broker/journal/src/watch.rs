@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn watches_are_saved_by_session_and_replaced_by_name() {
-        let dir = tempfile::tempdir().unwrap();
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        let dir = tempfile::Builder::new().permissions(private).tempdir().unwrap();
         let journal = Journal::open(dir.path(), Settings { full: false, without_reserve: true }).unwrap();
         let watch = SavedWatch {
             name: "cm".into(),
