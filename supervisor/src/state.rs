@@ -58,7 +58,11 @@ impl StateDir {
             .map_err(errno(format!("cannot open the state directory {at} (a symbolic link is not followed)")))?;
         let stat = fstat(&dir).map_err(errno(format!("cannot look at {at}")))?;
         let mode = stat.st_mode & 0o7777;
-        if stat.st_uid != shoal_sys::process::uid() || mode & 0o077 != 0 {
+        let ours = stat.st_uid == shoal_sys::process::uid();
+        if ours && mode & 0o077 != 0 && is_empty(&dir).map_err(errno(format!("cannot list {at}")))? {
+            // Made for us with an ordinary mask: nothing lies in it yet that somebody could have read or planted.
+            rustix::fs::fchmod(&dir, Mode::RWXU).map_err(errno(format!("cannot make {at} private")))?;
+        } else if !ours || mode & 0o077 != 0 {
             let uid = stat.st_uid;
             return Err(StartError::Failed(format!(
                 "the state directory {at} has owner {uid} and mode {mode:04o}; it must be yours with mode 0700: chmod 700 {at}"
@@ -93,6 +97,16 @@ impl StateDir {
         let named = rustix::fs::statat(rustix::fs::CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW);
         matches!((open, named), (Ok(a), Ok(b)) if (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
     }
+}
+
+/// Whether a directory holds nothing but itself.
+fn is_empty(dir: &OwnedFd) -> rustix::io::Result<bool> {
+    for entry in rustix::fs::Dir::read_from(dir)? {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn holder(lock: &OwnedFd) -> io::Result<PathBuf> {
@@ -131,9 +145,21 @@ mod tests {
     }
 
     #[test]
+    fn an_empty_directory_of_ours_is_made_private() {
+        let path = temporary("empty-state");
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        StateDir::open(&path).unwrap();
+        let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&path).unwrap()) & 0o7777;
+        assert_eq!(mode, 0o700);
+        std::fs::remove_dir_all(&path).unwrap();
+    }
+
+    #[test]
     fn a_directory_that_others_can_enter_is_refused() {
         let path = temporary("open-state");
         std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("theirs"), "x").unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let error = StateDir::open(&path).unwrap_err().to_string();
         assert!(error.contains("mode 0755") && error.contains("chmod 700"), "{error}");
