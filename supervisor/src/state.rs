@@ -99,10 +99,10 @@ impl StateDir {
     }
 }
 
-/// Whether a directory holds nothing but itself.
+/// Whether a directory holds nothing but itself, and the lock of a client that is starting this kernel.
 fn is_empty(dir: &OwnedFd) -> rustix::io::Result<bool> {
     for entry in rustix::fs::Dir::read_from(dir)? {
-        if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
+        if !matches!(entry?.file_name().to_bytes(), b"." | b".." | b"autostart.lock") {
             return Ok(false);
         }
     }
@@ -149,6 +149,7 @@ mod tests {
         let path = temporary("empty-state");
         std::fs::create_dir(&path).unwrap();
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::write(path.join("autostart.lock"), "").unwrap();
         StateDir::open(&path).unwrap();
         let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&path).unwrap()) & 0o7777;
         assert_eq!(mode, 0o700);
