@@ -1,7 +1,8 @@
-//! The documentation of builtins: it is complete, `docs/builtins.md` is made from it, and its transcripts are true.
+//! The documentation of the language: `docs/builtins.md` is complete and made from the tables, and all transcripts are true.
 
 mod cases;
 mod evaluate;
+mod guide;
 mod markdown;
 mod rows;
 #[path = "../support/mod.rs"]
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 
 use evaluate::shown;
 
-/// Set to write `docs/builtins.md` anew instead of comparing it.
+/// Set to write `docs/builtins.md` and the results in `docs/language.md` anew instead of comparing them.
 const REFRESH: &str = "SHOAL_REFRESH_DOCS";
 
 fn doc_file() -> PathBuf {
