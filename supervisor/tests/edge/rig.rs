@@ -90,7 +90,7 @@ impl Rig {
     pub(crate) fn new() -> Self {
         let name = format!("edge-{}-{}", std::process::id(), std::thread::current().name().unwrap_or("main"));
         // Not below /tmp, which is private inside a jail; the path is short enough for sockets.
-        let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let dir = shoal_harness::place::outside_tmp(env!("CARGO_TARGET_TMPDIR")).join(name);
         let bin = dir.join("bin");
         std::fs::create_dir_all(&bin).unwrap();
         std::fs::copy(env!("CARGO_BIN_EXE_shoal-kernel"), bin.join("shoal-kernel")).unwrap();

@@ -30,6 +30,19 @@ pub fn acting_as<T>(uid: u32, work: impl FnOnce() -> T) -> T {
     result
 }
 
+/// A directory for what must be visible inside a jail, which has a `/tmp` of its own: `SHOAL_TEST_DIR`, else `preferred`
+/// (the build's own), else, when the build itself lies below `/tmp`, one of the system's or the user's.
+pub fn outside_tmp(preferred: &str) -> PathBuf {
+    if let Some(named) = std::env::var_os("SHOAL_TEST_DIR") {
+        return named.into();
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let system = Uid::effective().is_root().then(|| PathBuf::from("/var/lib"));
+    let is_private = |path: &PathBuf| ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|dir| path.starts_with(dir));
+    let found = [Some(preferred.into()), system, home].into_iter().flatten().find(|path| !is_private(path));
+    found.expect("a directory outside /tmp; name one in SHOAL_TEST_DIR")
+}
+
 /// Directories and user of one kernel.
 #[derive(Debug)]
 pub struct Place {

@@ -23,7 +23,7 @@ pub(crate) struct Rig {
 impl Rig {
     pub(crate) fn new() -> Self {
         // Not below /tmp, which is private in every jail.
-        let dir = std::env::var_os("SHOAL_TEST_DIR").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
+        let dir = shoal_harness::place::outside_tmp(env!("CARGO_TARGET_TMPDIR"));
         let dir = dir.join(format!("jail-{}", std::process::id()));
         for name in ["home/state", "home/run", "home/work", "home/.ssh"] {
             std::fs::create_dir_all(dir.join(name)).unwrap();
