@@ -4,27 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use shoal_proto::section::QUOTAS;
+
 /// Shown after every error of the command line.
 pub(crate) const USAGE: &str = "usage: shoal-kernel [--session NAME] [--socket PATH] [--state-dir PATH] [--policy FILE] \
 [--config DIR] [--require-token] [--idle-ttl SECONDS] [--limit NAME=VALUE]... [--ephemeral] [--verbose]";
 
-/// Quotas that `--limit` and `SHOAL_MAX_NAME` may change.
-const QUOTAS: &[&str] = &[
-    "connections",
-    "unattached",
-    "sessions",
-    "execs_per_session",
-    "tasks",
-    "plans_per_owner",
-    "plan_source_bytes",
-    "ptys_per_session",
-    "ptys_per_principal",
-    "ptys",
-    "subscriptions",
-    "user_channels",
-    "blob_reads",
-    "watches_per_session",
-];
 /// Variables that are settings of their own, and the quota names they travel under.
 const SETTINGS: &[(&str, &str)] = &[
     ("SHOAL_CAPTURE_CAP_BYTES", "capture_cap_bytes"),

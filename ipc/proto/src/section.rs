@@ -10,6 +10,24 @@ use crate::fault::Violation;
 /// Entries of one list of a section.
 pub const MAX_ENTRIES: usize = 4096;
 
+/// Quotas an operator may change: in `shoal.toml`, by `--limit` and by `SHOAL_MAX_NAME`.
+pub const QUOTAS: [&str; 14] = [
+    "connections",
+    "unattached",
+    "sessions",
+    "execs_per_session",
+    "tasks",
+    "plans_per_owner",
+    "plan_source_bytes",
+    "ptys_per_session",
+    "ptys_per_principal",
+    "ptys",
+    "subscriptions",
+    "user_channels",
+    "blob_reads",
+    "watches_per_session",
+];
+
 /// One entry of a list: a glob, name, path or hash.
 pub type Entry = Text<4096>;
 

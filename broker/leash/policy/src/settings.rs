@@ -1,6 +1,6 @@
 //! `shoal.toml`: what it settles for the kernel, and its tables as JSON for the language.
 
-use shoal_proto::section::Settings;
+use shoal_proto::section::{QUOTAS, Settings};
 use shoal_proto::{List, Text};
 use toml::de::DeValue;
 
@@ -9,23 +9,6 @@ use crate::source::Source;
 
 /// Tables and keys of the file.
 const KNOWN: [&str; 5] = ["durability", "limits", "mcp", "reef", "config"];
-/// Quotas that may be changed.
-const QUOTAS: [&str; 14] = [
-    "connections",
-    "unattached",
-    "sessions",
-    "execs_per_session",
-    "tasks",
-    "plans_per_owner",
-    "plan_source_bytes",
-    "ptys_per_session",
-    "ptys_per_principal",
-    "ptys",
-    "subscriptions",
-    "user_channels",
-    "blob_reads",
-    "watches_per_session",
-];
 
 /// Compiles the file.
 pub(crate) fn compile(text: &str) -> Result<Settings, String> {
