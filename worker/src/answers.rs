@@ -61,8 +61,7 @@ fn dispatch(session: &Arc<Session>, method: Method, params: &Json) -> Result<Jso
         Method::Complete => Ok(completions(session, params)),
         Method::Explain => explain(session, params),
         Method::TaskOutput => task_output(session, params),
-        // A user event concerns the channels of the language, which are the evaluator's own in this build.
-        Method::Event => Ok(json!({})),
+        Method::Event => event(session, params),
         Method::WatchList => Ok(json!({"watches": []})),
         Method::StreamPull => streams::pull(session, params),
         Method::StreamClose => streams::close(session, params),
@@ -116,6 +115,18 @@ fn env(session: &Session) -> Json {
         answer["env"] = values.into();
     }
     answer
+}
+
+/// An event that a client published, for the channels of the language: a tagged value, or plain JSON.
+fn event(session: &Session, params: &Json) -> Result<Json, RpcError> {
+    let payload = params["payload"].to_string();
+    let payload = match shoal_value::wire::from_wire(&payload) {
+        Ok(value) => value,
+        Err(_) => shoal_value::json::parse(&payload).map_err(|e| RpcError::internal(e.msg.to_string()))?,
+    };
+    let delivered = session.evaluators.deliver(text(params, "channel")?, payload);
+    delivered.map_err(|e| RpcError::internal(e.msg.to_string()))?;
+    Ok(json!({}))
 }
 
 fn text<'p>(params: &'p Json, member: &str) -> Result<&'p str, RpcError> {

@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde_json::{Value as Json, json};
 use shoal_eval::cancel::CancelToken;
 use shoal_eval::host::session::StatementEnd;
-use shoal_eval::host::{Journal, JournalQuery, JournalRow, Store, UndoReport};
+use shoal_eval::host::{Bus, Journal, JournalQuery, JournalRow, Store, UndoReport};
 use shoal_proto::broker_worker::UpMethod;
 use shoal_proto::launcher_worker::RunId;
 use shoal_value::error::Span;
@@ -92,6 +92,17 @@ impl Store for Ports {
             Err(error) if *error.code == *code::NOT_FOUND => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Bus for Ports {
+    fn publish(&self, channel: &str, payload: &str) -> Result<(), ErrorValue> {
+        let session = self.session.upgrade().ok_or_else(|| ErrorValue::new(code::CHANNEL_CLOSED, "the session is over"))?;
+        let payload: Json = serde_json::from_str(payload)
+            .map_err(|e| ErrorValue::new(code::IO_ERROR, format!("the event's payload: {e}")))?;
+        // A task may outlive the run that started it, so events belong to no run.
+        session.broker.call(0, UpMethod::Emit, &json!({"channel": channel, "payload": payload}), None)?;
+        Ok(())
     }
 }
 

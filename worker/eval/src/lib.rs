@@ -6,6 +6,7 @@
 
 mod builtins;
 pub mod cancel;
+mod channel;
 mod code;
 mod command;
 mod compile;
@@ -32,6 +33,7 @@ pub mod task;
 mod types;
 pub mod unwind;
 mod vm;
+mod wait;
 
 pub use ctx::Ctx;
 pub use unwind::{Eval, Stop, Unwind};

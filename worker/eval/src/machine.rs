@@ -20,6 +20,7 @@ pub(crate) struct Session {
     pub(crate) host: Arc<dyn Host>,
     pub(crate) tasks: Tasks,
     pub(crate) plans: Mutex<crate::plan::LocalPlans>,
+    pub(crate) channels: crate::channel::Channels,
 }
 
 /// Steps between two looks at the token and the meter.

@@ -1,5 +1,6 @@
 //! Builtins that are part of the evaluator itself, and builtin functions as values.
 
+mod channels;
 mod control;
 mod plans;
 mod scripts;
@@ -18,10 +19,10 @@ use crate::registry::{Command, Function, Method, standard};
 use crate::unwind::Eval;
 
 /// Method tables.
-pub(crate) static METHODS: &[&[Method]] = &[streams::COMBINATORS, streams::SINKS, tasks::METHODS];
+pub(crate) static METHODS: &[&[Method]] = &[streams::COMBINATORS, streams::SINKS, tasks::METHODS, channels::METHODS];
 
 /// Function tables.
-pub(crate) static FUNCTIONS: &[&[Function]] = &[control::FUNCTIONS, scripts::FUNCTIONS, streams::FUNCTIONS];
+pub(crate) static FUNCTIONS: &[&[Function]] = &[control::FUNCTIONS, scripts::FUNCTIONS, streams::FUNCTIONS, channels::FUNCTIONS];
 
 /// Command tables.
 pub(crate) static COMMANDS: &[&[Command]] = &[control::COMMANDS, plans::COMMANDS, scripts::COMMANDS, tasks::COMMANDS];

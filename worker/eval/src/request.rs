@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use shoal_syntax::Names;
 use shoal_syntax::ast::Program;
-use shoal_value::{ErrorValue, Str, Table, Value};
+use shoal_value::{DateTime, ErrorValue, Str, Table, Value};
 
 use crate::cancel::CancelReason;
+use crate::channel::Channels;
 use crate::code::Unit;
 use crate::compile::{self, Options};
 use crate::host::{Dir, Host, Run};
@@ -102,12 +103,21 @@ impl Evaluators {
             host,
             tasks: Tasks::new(Box::new(on_task_end)),
             plans: Mutex::new(LocalPlans::default()),
+            channels: Channels::default(),
         }))
     }
 
-    /// Asks all unfinished tasks to end.
-    pub fn cancel_tasks(&self) {
+    /// The program or session is over: asks all unfinished tasks to end, and closes the channels.
+    pub fn close(&self) {
+        self.0.channels.close();
         self.0.tasks.cancel_all(CancelReason::Cancelled);
+    }
+
+    /// Adds an event of the host's bus to the channel of this name. `channel_closed` after [`Self::close`].
+    pub fn deliver(&self, channel: &str, payload: Value) -> Result<(), ErrorValue> {
+        let clock = self.0.host.clock();
+        let ts = DateTime::from(clock.now().to_zoned_datetime(clock.zone()));
+        self.0.channels.push(channel, ts, payload)
     }
 
     /// The tasks of the session.

@@ -1,6 +1,8 @@
 //! Streams: lazy, pulled, used once.
 
+pub(crate) mod ahead;
 pub(crate) mod combine;
+pub(crate) mod fork;
 pub(crate) mod timed;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,25 +21,56 @@ pub(crate) trait Source: Send {
 
 /// A stream before or after its use.
 pub(crate) struct Stream {
-    label: Str,
-    bounded: bool,
+    facts: Facts,
     source: Mutex<Option<Box<dyn Source>>>,
 }
 
 impl StreamSource for Stream {
     fn label(&self) -> Str {
-        self.label.clone()
+        self.facts.label.clone()
+    }
+}
+
+/// What is known of a stream without pulling it.
+#[derive(Clone)]
+pub(crate) struct Facts {
+    pub(crate) label: Str,
+    /// It ends by itself.
+    pub(crate) bounded: bool,
+    /// Its items come when something happens: a pull may wait.
+    pub(crate) live: bool,
+}
+
+impl Facts {
+    /// Those of a stream derived by the combinator `name`.
+    #[must_use]
+    pub(crate) fn through(&self, name: &str) -> Self {
+        Self { label: format!("{}.{name}", self.label).into(), ..self.clone() }
+    }
+
+    fn gatherable(&self) -> Result<(), ErrorValue> {
+        if self.bounded {
+            return Ok(());
+        }
+        let text = format!("stream<{}> has no end and cannot be gathered", self.label);
+        Err(ErrorValue::new(code::STREAM_UNBOUNDED, text)
+            .with_hint("bound it with `.take(n)` or `.take_until(p)`, or use `.each(f)`"))
     }
 }
 
 /// A stream over a source.
-pub(crate) fn new(label: &str, bounded: bool, source: impl Source + 'static) -> Value {
-    Value::Stream(Arc::new(Stream { label: label.into(), bounded, source: Mutex::new(Some(Box::new(source))) }))
+pub(crate) fn new(facts: Facts, source: impl Source + 'static) -> Value {
+    Value::Stream(Arc::new(Stream { facts, source: Mutex::new(Some(Box::new(source))) }))
+}
+
+/// An endless stream over a source that waits for things to happen.
+pub(crate) fn live(label: &str, source: impl Source + 'static) -> Value {
+    new(Facts { label: label.into(), bounded: false, live: true }, source)
 }
 
 /// A bounded stream of these values.
 pub(crate) fn bounded(label: &str, values: Vec<Value>) -> Value {
-    new(label, true, Values(values.into_iter()))
+    new(Facts { label: label.into(), bounded: true, live: false }, Values(values.into_iter()))
 }
 
 struct Values(std::vec::IntoIter<Value>);
@@ -50,8 +83,7 @@ impl Source for Values {
 
 /// A source taken from its stream.
 pub(crate) struct Taken {
-    pub(crate) label: Str,
-    pub(crate) bounded: bool,
+    pub(crate) facts: Facts,
     source: Box<dyn Source>,
 }
 
@@ -64,12 +96,7 @@ impl Taken {
 
     /// All items; unbounded ones are refused.
     pub(crate) fn gather(mut self, machine: &mut Machine) -> Eval<Vec<Value>> {
-        if !self.bounded {
-            let text = format!("stream<{}> has no end and cannot be gathered", self.label);
-            return Err(ErrorValue::new(code::STREAM_UNBOUNDED, text)
-                .with_hint("bound it with `.take(n)` or `.take_until(p)`, or use `.each(f)`")
-                .into());
-        }
+        self.facts.gatherable()?;
         let mut items = Vec::new();
         while let Some(item) = self.next(machine)? {
             if items.len() >= MAX_ITEMS {
@@ -89,8 +116,8 @@ pub(crate) fn take(_machine: &mut Machine, stream: &Arc<dyn StreamSource>) -> Ev
     };
     let source = stream.source.lock().unwrap_or_else(PoisonError::into_inner).take();
     match source {
-        Some(source) => Ok(Taken { label: stream.label.clone(), bounded: stream.bounded, source }),
-        None => Err(ErrorValue::new(code::STREAM_CONSUMED, format!("stream<{}> has been used", stream.label))
+        Some(source) => Ok(Taken { facts: stream.facts.clone(), source }),
+        None => Err(ErrorValue::new(code::STREAM_CONSUMED, format!("stream<{}> has been used", stream.facts.label))
             .with_hint("a stream is used once: make a new one, or keep a list with `.collect()`")
             .into()),
     }
@@ -98,13 +125,8 @@ pub(crate) fn take(_machine: &mut Machine, stream: &Arc<dyn StreamSource>) -> Ev
 
 /// Takes a stream and gathers its items.
 pub(crate) fn gather(machine: &mut Machine, stream: &Arc<dyn StreamSource>) -> Eval<Vec<Value>> {
-    if let Some(known) = concrete::<Stream>(&**stream)
-        && !known.bounded
-    {
-        let text = format!("stream<{}> has no end and cannot be gathered", known.label);
-        return Err(ErrorValue::new(code::STREAM_UNBOUNDED, text)
-            .with_hint("bound it with `.take(n)` or `.take_until(p)`, or use `.each(f)`")
-            .into());
+    if let Some(known) = concrete::<Stream>(&**stream) {
+        known.facts.gatherable()?;
     }
     take(machine, stream)?.gather(machine)
 }

@@ -8,11 +8,13 @@ use shoal_value::handle::concrete;
 use shoal_value::{DateTime, ErrorValue, Str, TaskHandle, Value, code};
 
 use crate::cancel::{CancelReason, CancelToken};
+use crate::host::Clock;
 use crate::machine::Machine;
 use crate::request::TaskChanges;
 use crate::stack;
 use crate::unwind::{Eval, Stop, Unwind};
 use crate::vm::Lambda;
+use crate::wait::Watched;
 
 /// First characters of a task's source shown by `jobs`.
 const DESC_CHARS: usize = 200;
@@ -24,8 +26,7 @@ pub struct Task {
     started: DateTime,
     cancel: CancelToken,
     suspended: AtomicBool,
-    end: Mutex<Option<End>>,
-    ended: Condvar,
+    end: Watched<Option<End>>,
 }
 
 #[derive(Clone)]
@@ -100,7 +101,7 @@ impl Task {
 
     /// `running`, `suspended`, `done`, `failed` or `cancelled`.
     pub fn state(&self) -> &'static str {
-        match &*self.end() {
+        match &*self.end.lock() {
             None if self.is_suspended() => "suspended",
             None => "running",
             Some(End::Value(Value::Outcome(outcome))) if !outcome.ok => "failed",
@@ -123,40 +124,18 @@ impl Task {
         self.suspended.store(suspended, Ordering::Relaxed);
     }
 
-    fn end(&self) -> MutexGuard<'_, Option<End>> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn finish(&self, end: End) {
-        *self.end() = Some(end);
-        self.ended.notify_all();
+        self.end.change(|state| *state = Some(end));
     }
 
     /// Waits for its end, or until `cancel` is set.
-    pub(crate) fn wait(self: &Arc<Self>, cancel: &CancelToken) -> Eval<Value> {
-        let waiter = Arc::downgrade(self);
-        let _awake = cancel.on_cancel(move || {
-            if let Some(task) = waiter.upgrade() {
-                // The lock orders this with a waiter that has looked at the token and is about to sleep.
-                drop(task.end());
-                task.ended.notify_all();
+    pub(crate) fn wait(&self, clock: &dyn Clock, cancel: &CancelToken) -> Eval<Value> {
+        match self.end.wait(clock, cancel, None, |end| end.clone())? {
+            Some(End::Value(value)) => Ok(value),
+            Some(End::Failed(error)) => Err(error.into()),
+            Some(End::Cancelled) | None => {
+                Err(ErrorValue::new(code::CANCELLED, format!("task {} was cancelled", self.id)).into())
             }
-        });
-        let mut end = self.end();
-        loop {
-            if let Some(end) = &*end {
-                return match end {
-                    End::Value(value) => Ok(value.clone()),
-                    End::Failed(error) => Err(error.clone().into()),
-                    End::Cancelled => {
-                        Err(ErrorValue::new(code::CANCELLED, format!("task {} was cancelled", self.id)).into())
-                    }
-                };
-            }
-            if let Some(reason) = cancel.reason() {
-                return Err(Stop::Cancelled(reason).into());
-            }
-            end = self.ended.wait(end).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -167,7 +146,7 @@ impl TaskHandle for Task {
     }
 
     fn is_done(&self) -> bool {
-        self.end().is_some()
+        self.end.lock().is_some()
     }
 }
 
@@ -198,7 +177,7 @@ impl Machine {
     pub(crate) fn spawn(&mut self, body: Arc<Lambda>) -> Eval<Value> {
         let text = body.code.unit.text(body.code.place);
         let desc: Str = text.chars().take(DESC_CHARS).collect::<String>().into();
-        let task = self.start_task(desc, body)?;
+        let task = self.start_task(desc, move |machine| machine.run_body(body))?;
         Ok(Value::Task(task))
     }
 
@@ -236,7 +215,12 @@ impl Machine {
         }
     }
 
-    pub(crate) fn start_task(&mut self, desc: Str, body: Arc<Lambda>) -> Eval<Arc<Task>> {
+    /// Starts something as a task, with a description for `jobs`.
+    pub(crate) fn start_task(
+        &mut self,
+        desc: Str,
+        body: impl FnOnce(&mut Self) -> Eval<Value> + Send + 'static,
+    ) -> Eval<Arc<Task>> {
         let mut machine = self.child();
         let clock = self.session.host.clock();
         let started = DateTime::from(clock.now().to_zoned_datetime(clock.zone()));
@@ -247,14 +231,13 @@ impl Machine {
             started,
             cancel,
             suspended: AtomicBool::new(false),
-            end: Mutex::new(None),
-            ended: Condvar::new(),
+            end: Watched::new(None),
         });
         machine.task = task.id;
         let running = task.clone();
         let started = stack::spawn_evaluator(&format!("task-{}", task.id), move || {
             let mut last = OnEnd(Some(move |result| running.finish(end_of(result))));
-            let result = machine.run_body(body);
+            let result = body(&mut machine);
             let (session, root) = (machine.session.clone(), machine.root.clone());
             drop(machine);
             (session.tasks.on_end)(TaskChanges(root));

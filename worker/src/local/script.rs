@@ -77,7 +77,7 @@ impl Script<'_> {
         let evaluators = Evaluators::new(host, |_| {});
         let position = Position { statement: true, session: false };
         let finish = evaluators.run(&parsed.program, &source, &state, position, run);
-        evaluators.cancel_tasks();
+        evaluators.close();
         if let Some(status) = finish.exit {
             // A status beyond a byte is cut by the system as well.
             return Ok(ExitCode::from(u8::try_from(status & 0xff).unwrap_or(u8::MAX)));

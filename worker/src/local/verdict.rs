@@ -50,7 +50,7 @@ fn verdict(source: Vec<u8>) -> io::Result<Json> {
     let evaluators = Evaluators::new(host, |_| {});
     let position = Position { statement: true, session: false };
     let Finish { result, exit, .. } = evaluators.run(&parsed.program, &source, &state, position, run);
-    evaluators.cancel_tasks();
+    evaluators.close();
     let mut verdict = match result {
         Ok(value) => value_json(&value),
         Err(error) => json!({"ok": false, "phase": "eval", "error": error_json(&error)}),

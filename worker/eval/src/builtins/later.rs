@@ -2,8 +2,8 @@
 
 use shoal_value::{ErrorValue, code};
 
-use crate::methods::rows::{MANY, commands, functions, rest};
-use crate::registry::{Args, Command, CommandArgs, Done, Function, Namespace, Types};
+use crate::methods::rows::{MANY, commands, functions, optional, rest};
+use crate::registry::{Command, CommandArgs, Done, Function, Namespace, Types};
 use crate::unwind::Eval;
 
 pub(super) const COMMANDS: &[Command] = commands! {
@@ -52,7 +52,23 @@ pub(super) const FUNCTIONS: &[Function] = functions! {
     ///
     /// shoal> open("f.txt")
     /// ! custom
-    open: [rest("args", Types::ANY)], Any, Opaque, |_, args| later("open", &args);
+    open: [rest("args", Types::ANY)], Any, Opaque, |_, _| Err(unavailable("open").into());
+
+    /// A stream of changes of files. Not available in this build.
+    ///
+    /// shoal> watch("src")
+    /// ! custom
+    watch: [rest("args", Types::ANY), optional("recursive", Types::BOOL)], Any, Reads, |_, _| {
+        Err(unavailable("watch").into())
+    };
+
+    /// A stream of lines appended to a file. Not available in this build.
+    ///
+    /// shoal> tail("app.log")
+    /// ! custom
+    tail: [rest("args", Types::ANY), optional("from_start", Types::BOOL)], Any, Reads, |_, _| {
+        Err(unavailable("tail").into())
+    };
 };
 
 /// `http`: requests.
@@ -66,22 +82,22 @@ pub(super) static HTTP: Namespace = Namespace {
         ///
         /// shoal> http.get("https://example.com")
         /// ! custom
-        get: [rest("args", Types::ANY)], Any, Opaque, |_, args| later("http.get", &args);
+        get: [rest("args", Types::ANY)], Any, Opaque, |_, _| later("http.get");
         /// A DELETE request. Not available in this build.
         ///
         /// shoal> http.delete("https://example.com")
         /// ! custom
-        delete: [rest("args", Types::ANY)], Any, Opaque, |_, args| later("http.delete", &args);
+        delete: [rest("args", Types::ANY)], Any, Opaque, |_, _| later("http.delete");
         /// A POST request. Not available in this build.
         ///
         /// shoal> http.post("https://example.com", "x")
         /// ! custom
-        post: [rest("args", Types::ANY)], Any, Opaque, |_, args| later("http.post", &args);
+        post: [rest("args", Types::ANY)], Any, Opaque, |_, _| later("http.post");
         /// A PUT request. Not available in this build.
         ///
         /// shoal> http.put("https://example.com", "x")
         /// ! custom
-        put: [rest("args", Types::ANY)], Any, Opaque, |_, args| later("http.put", &args);
+        put: [rest("args", Types::ANY)], Any, Opaque, |_, _| later("http.put");
     },
 };
 
@@ -96,14 +112,25 @@ pub(super) static SECRET: Namespace = Namespace {
         ///
         /// shoal> secret.get("token")
         /// ! custom
-        get: [rest("args", Types::ANY)], Any, Opaque, |_, args| later("secret.get", &args);
+        get: [rest("args", Types::ANY)], Any, Opaque, |_, _| later("secret.get");
     },
 };
 
-fn later(name: &str, _args: &Args) -> Eval<shoal_value::Value> {
+fn later(name: &str) -> Eval<shoal_value::Value> {
     Err(unavailable(name).into())
 }
 
+/// The error of a name that is not there yet, with what does the work today.
 fn unavailable(name: &str) -> ErrorValue {
-    ErrorValue::new(code::CUSTOM, format!("{name} is not available in this build"))
+    let instead = match name {
+        "j" | "jump" => "use `cd PATH`; `dirs`, `pushd` and `popd` keep a stack of directories",
+        "interact" => "run the program without a terminal, or open a terminal of the session from the client",
+        "open" => "run the program that shows the file",
+        "reef" => "`which NAME` tells which program a name means; `with env: {PATH: ...} { ... }` chooses another",
+        "watch" => "compare `.modified` in `every(1s).map(t => path(p).modified).dedupe()`, or run a program that watches",
+        "tail" => "`path(p).lines` reads what is there; `every(1s).map(t => path(p).size).dedupe()` tells when it grows",
+        "secret.get" => "read a variable with `env.NAME`, or a file with `path(p).read`",
+        _ => "run `curl`: `(curl -fsS URL).out` parses JSON by itself",
+    };
+    ErrorValue::new(code::CUSTOM, format!("{name} is not available in this build")).with_hint(instead)
 }

@@ -153,6 +153,7 @@ impl Deriver<'_> {
             Kind::Plain(types) => types,
             Kind::Stream => Types::STREAM.or(Types::LIST),
             Kind::Task => Types::TASK,
+            Kind::Channel => Types::CHANNEL,
             Kind::Glob => Types::GLOB.or(Types::LIST),
             Kind::Data => Types::ANY
                 .but(Types::CLOSURE.or(Types::COMMAND).or(Types::STREAM).or(Types::TASK))
@@ -197,13 +198,15 @@ impl Deriver<'_> {
         match gives {
             Gives::Plain(types) if types.meets(Types::STREAM) => Kind::Stream,
             Gives::Plain(types) if types == Types::GLOB => Kind::Glob,
+            Gives::Plain(types) if types == Types::CHANNEL => Kind::Channel,
+            Gives::Plain(types) if types == Types::TASK => Kind::Task,
             Gives::Plain(types) if !(live && types.meets(Types::LIST.or(Types::RECORD).or(Types::TABLE))) => {
                 Kind::Plain(types)
             }
             Gives::Same if recv == Kind::Glob => Kind::Plain(Types::LIST),
             Gives::Same => recv,
             Gives::Item => recv.item(),
-            Gives::Data if !live && (recv.is_data() || recv == Kind::Glob) => Kind::Data,
+            Gives::Data if !live && (recv.is_data() || matches!(recv, Kind::Glob | Kind::Channel)) => Kind::Data,
             Gives::Any if recv == Kind::Stream => Kind::Stream,
             Gives::Plain(_) | Gives::Data | Gives::Any => {
                 if called.is_some() && !live && recv.is_data() {

@@ -19,6 +19,8 @@ pub(super) enum Kind {
     Stream,
     /// A task.
     Task,
+    /// A channel.
+    Channel,
     /// A glob.
     Glob,
     /// Anything.
@@ -42,7 +44,7 @@ impl Kind {
             Self::Plain(types) if types == Types::STR => Self::Plain(Types::STR),
             Self::Plain(_) | Self::Data => Self::Data,
             Self::Glob => Self::Plain(Types::PATH),
-            Self::Stream | Self::Task | Self::Any => Self::Any,
+            Self::Stream | Self::Task | Self::Channel | Self::Any => Self::Any,
         }
     }
 
@@ -55,6 +57,7 @@ impl Kind {
         match value {
             Value::Glob(_) => Self::Glob,
             Value::Task(_) => Self::Task,
+            Value::Channel(_) => Self::Channel,
             value if is_data(value) => Self::Plain(Types::of(value)),
             _ => Self::Any,
         }

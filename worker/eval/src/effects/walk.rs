@@ -92,7 +92,7 @@ impl Deriver<'_> {
                 self.add(Effect::Read(base));
             }
             (Kind::Glob, _) => self.add(Effect::Read("*".into())),
-            (Kind::Any | Kind::Task, _) => self.add(Effect::Opaque),
+            (Kind::Any | Kind::Task | Kind::Channel, _) => self.add(Effect::Opaque),
             (Kind::Plain(_) | Kind::Data | Kind::Stream, _) => {}
         }
     }

@@ -80,6 +80,13 @@ pub struct UndoReport {
     pub actions: Vec<Str>,
 }
 
+/// The host's event bus.
+pub trait Bus: Send + Sync {
+    /// Publishes an event that the program emitted; `payload` is a tagged wire value of at most 64 KiB. Events of others
+    /// come by [`crate::request::Evaluators::deliver`].
+    fn publish(&self, channel: &str, payload: &str) -> Result<(), ErrorValue>;
+}
+
 /// Stored plans.
 pub trait Plans: Send + Sync {
     /// Stores a plan; its id.

@@ -2,20 +2,28 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use shoal_value::{ErrorValue, PathValue, Value};
+use shoal_value::{ErrorValue, MAX_ITEMS, PathValue, Value};
 
 use crate::Ctx;
+use crate::channel;
 use crate::command::line_bytes;
 use crate::host::WriteMode;
 use crate::registry::{Args, Function, Gives, Method, Param, Touches, Types};
+use crate::stream::ahead::{Ahead, Quiet, Together, UntilOther};
 use crate::stream::combine::{
     Dedupe, Distinct, Enumerate, FlatMap, Map, Merge, Scan, Skip, Take, TakeUntil, Until, Where, Window, Zip,
 };
+use crate::stream::fork;
 use crate::stream::timed::{Debounce, Every, Throttle, TimeWindow};
-use crate::stream::{self, Source, Taken};
+use crate::stream::{self, Facts, Source, Taken};
 use crate::unwind::Eval;
 
 type Run = fn(&mut Ctx<'_>, Value, Args) -> Eval<Value>;
+
+/// Items of a live source that are pulled before they are wanted.
+const ROOM: usize = 64;
+/// Forks of a live stream: each has a queue of its own.
+const MAX_FORKS: usize = 256;
 
 const CALLABLE: Types = Types::CLOSURE.or(Types::COMMAND);
 const F: &[Param] = &[Param::required("f", CALLABLE)];
@@ -52,7 +60,7 @@ pub(super) static COMBINATORS: &[Method] = &[
     row("take", N, "The first `n` items; bounded.\n\nshoal> every(1ms).take(3).len()\n3", |ctx, recv, args| {
         let n = args.count(0)?.unwrap_or(0);
         let source = source(ctx, &recv)?;
-        Ok(stream::new(&format!("{}.take", source.label), true, Take(source, n)))
+        Ok(stream::new(Facts { bounded: true, ..source.facts.through("take") }, Take(source, n)))
     }),
     row(
         "take_until",
@@ -102,7 +110,12 @@ pub(super) static COMBINATORS: &[Method] = &[
         "The last item before a quiet `d`.\n\nshoal> [1, 2, 3].stream().debounce(1ms).collect()\n[3]",
         |ctx, recv, args| {
             let interval = interval(args.peek(0), "debounce")?;
-            derive(ctx, &recv, "debounce", |source| Debounce { source, interval, pending: None })
+            let source = source(ctx, &recv)?;
+            let facts = source.facts.through("debounce");
+            if source.facts.live {
+                return Ok(stream::new(facts, Quiet { ahead: Ahead::new(vec![source], ROOM), interval }));
+            }
+            Ok(stream::new(facts, Debounce { source, interval, pending: None }))
         },
     ),
     row(
@@ -114,10 +127,15 @@ pub(super) static COMBINATORS: &[Method] = &[
             derive(ctx, &recv, "throttle", |source| Throttle { source, interval, last: None })
         },
     ),
-    row("buffer", N, "The same items.\n\nshoal> [1, 2].stream().buffer(8).collect()\n[1, 2]", |ctx, recv, args| {
-        args.count(0)?;
-        derive(ctx, &recv, "buffer", |source| Skip(source, 0))
-    }),
+    row(
+        "buffer",
+        N,
+        "The same items; up to `n` are pulled before they are wanted.\n\nshoal> [1, 2].stream().buffer(8).collect()\n[1, 2]",
+        |ctx, recv, args| {
+            let room = args.count(0)?.unwrap_or(ROOM).min(MAX_ITEMS);
+            derive(ctx, &recv, "buffer", |source| Together(Ahead::new(vec![source], room)))
+        },
+    ),
     row(
         "merge",
         OTHER,
@@ -125,8 +143,12 @@ pub(super) static COMBINATORS: &[Method] = &[
         |ctx, recv, args| {
             let other = other(ctx, &args)?;
             let first = source(ctx, &recv)?;
-            let (label, bounded) = (format!("{}.merge", first.label), first.bounded && other.bounded);
-            Ok(stream::new(&label, bounded, Merge { sources: VecDeque::from([first, other]) }))
+            let live = first.facts.live || other.facts.live;
+            let facts = Facts { bounded: first.facts.bounded && other.facts.bounded, live, ..first.facts.through("merge") };
+            if live {
+                return Ok(stream::new(facts, Together(Ahead::new(vec![first, other], ROOM))));
+            }
+            Ok(stream::new(facts, Merge { sources: VecDeque::from([first, other]) }))
         },
     ),
     row(
@@ -136,8 +158,9 @@ pub(super) static COMBINATORS: &[Method] = &[
         |ctx, recv, args| {
             let other = other(ctx, &args)?;
             let first = source(ctx, &recv)?;
-            let (label, bounded) = (format!("{}.zip", first.label), first.bounded || other.bounded);
-            Ok(stream::new(&label, bounded, Zip(first, other)))
+            let (bounded, live) =
+                (first.facts.bounded || other.facts.bounded, first.facts.live || other.facts.live);
+            Ok(stream::new(Facts { bounded, live, ..first.facts.through("zip") }, Zip(first, other)))
         },
     ),
 ];
@@ -192,12 +215,14 @@ pub(super) static SINKS: &[Method] = &[
             if n == 0 {
                 return Err(ErrorValue::arg_error("tee: expected at least 1 stream, found 0").into());
             }
-            let label = match &recv {
-                Value::Stream(stream) => stream.label(),
-                _ => "tee".into(),
-            };
-            let items = gather(ctx, &recv)?;
-            Ok(Value::list((0..n).map(|_| stream::bounded(&label, items.clone())).collect())?)
+            let source = source(ctx, &recv)?;
+            let facts = source.facts.clone();
+            if facts.live || !facts.bounded {
+                let forks = fork::forks(source, n.min(MAX_FORKS));
+                return Ok(Value::list(forks.map(|fork| stream::new(facts.clone(), fork)).collect())?);
+            }
+            let items = source.gather(ctx.machine())?;
+            Ok(Value::list((0..n).map(|_| stream::bounded(&facts.label, items.clone())).collect())?)
         },
     ),
     row(
@@ -246,6 +271,21 @@ pub(super) static SINKS: &[Method] = &[
             Ok(Value::Bool(found.is_some()))
         },
     ),
+    Method {
+        touches: Touches::Session,
+        ..row(
+            "into",
+            &[Param::required("channel", Types::CHANNEL)],
+            "Emits each item on a channel.\n\nshoal> [7, 8].stream().into(channel(\"m\")); channel(\"m\").latest()\n8",
+            |ctx, recv, args| match args.peek(0) {
+                Some(Value::Channel(name)) => {
+                    let name = name.clone();
+                    each(ctx, &recv, |ctx, item| channel::emit(ctx.peek(), &name, item))
+                }
+                _ => Ok(Value::Null),
+            },
+        )
+    },
     row("is_empty", &[], "Whether there is no item.\n\nshoal> [].stream().is_empty()\ntrue", |ctx, recv, _| {
         let found = search(ctx, &recv, |_, _| Ok(true))?;
         Ok(Value::Bool(found.is_none()))
@@ -255,12 +295,12 @@ pub(super) static SINKS: &[Method] = &[
 pub(super) static FUNCTIONS: &[Function] = &[Function {
     name: "every",
     params: &[Param::required("interval", Types::DURATION)],
-    gives: Gives::Any,
+    gives: Gives::Plain(Types::STREAM),
     touches: Touches::Time,
     doc: "An endless stream of datetimes, one per interval.\n\nshoal> every(1ms).take(2).collect().len()\n2",
     run: |_ctx, args| {
         let interval = interval(args.peek(0), "every")?;
-        Ok(stream::new("every", false, Every { interval, due: None }))
+        Ok(stream::live("every", Every { interval, due: None }))
     },
 }];
 
@@ -285,8 +325,7 @@ fn derive<S: Source + 'static>(
     make: impl FnOnce(Taken) -> S,
 ) -> Eval<Value> {
     let source = source(ctx, recv)?;
-    let (label, bounded) = (format!("{}.{name}", source.label), source.bounded);
-    Ok(stream::new(&label, bounded, make(source)))
+    Ok(stream::new(source.facts.through(name), make(source)))
 }
 
 fn other(ctx: &mut Ctx<'_>, args: &Args) -> Eval<Taken> {
@@ -309,7 +348,13 @@ fn take_until(ctx: &mut Ctx<'_>, recv: Value, mut args: Args) -> Eval<Value> {
         predicate => Until::Holds(predicate),
     };
     let source = source(ctx, &recv)?;
-    Ok(stream::new(&format!("{}.take_until", source.label), true, TakeUntil { source, until, done: false }))
+    let facts = Facts { bounded: true, ..source.facts.through("take_until") };
+    match until {
+        Until::Stream(other) if source.facts.live || other.facts.live => {
+            Ok(stream::new(facts, UntilOther(Some(Ahead::new(vec![source, *other], ROOM)))))
+        }
+        until => Ok(stream::new(facts, TakeUntil { source, until, done: false })),
+    }
 }
 
 fn window(ctx: &mut Ctx<'_>, recv: Value, args: Args) -> Eval<Value> {

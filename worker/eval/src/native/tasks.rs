@@ -75,7 +75,7 @@ fn with_task(recv: &Value, act: impl FnOnce(&Arc<Task>)) -> Eval<Value> {
 
 fn wait(ctx: &mut Ctx<'_>, recv: Value, _args: Args) -> Eval<Value> {
     let Value::Task(handle) = &recv else { return Ok(Value::Null) };
-    task_of(handle)?.wait(ctx.cancel())
+    task_of(handle)?.wait(ctx.clock(), ctx.cancel())
 }
 
 fn suspend(ctx: &mut Ctx<'_>, recv: Value, stop: bool) -> Eval<Value> {

@@ -38,6 +38,6 @@ fn evaluate_here(source: &str) -> Result<Value, ErrorValue> {
     let run = Run { id: 0, cancel: CancelToken::new(), meter: Arc::new(Unmetered), sink: Arc::new(Silent) };
     let position = Position { statement: false, session: false };
     let finish = evaluators.run(&parsed.program, source, &state, position, run);
-    evaluators.cancel_tasks();
+    evaluators.close();
     finish.result
 }

@@ -148,7 +148,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.evaluators.cancel_tasks();
+        self.evaluators.close();
     }
 }
 

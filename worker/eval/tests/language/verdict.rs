@@ -48,7 +48,7 @@ fn run_here(host: &Arc<TestHost>, source: &str) -> Verdict {
     let run = Run { id: 0, cancel: CancelToken::new(), meter: Arc::new(Unmetered), sink: Arc::new(Silent) };
     let position = Position { statement: true, session: false };
     let finish = evaluators.run(&parsed.program, source, &state, position, run);
-    evaluators.cancel_tasks();
+    evaluators.close();
     match finish.result {
         Ok(value) => Verdict::Value(render::inline(&value)),
         Err(error) => {
