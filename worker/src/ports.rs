@@ -97,7 +97,8 @@ impl Store for Ports {
 
 impl Bus for Ports {
     fn publish(&self, channel: &str, payload: &str) -> Result<(), ErrorValue> {
-        let session = self.session.upgrade().ok_or_else(|| ErrorValue::new(code::CHANNEL_CLOSED, "the session is over"))?;
+        let session =
+            self.session.upgrade().ok_or_else(|| ErrorValue::new(code::CHANNEL_CLOSED, "the session is over"))?;
         let payload: Json = serde_json::from_str(payload)
             .map_err(|e| ErrorValue::new(code::IO_ERROR, format!("the event's payload: {e}")))?;
         // A task may outlive the run that started it, so events belong to no run.

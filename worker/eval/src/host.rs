@@ -15,7 +15,9 @@ pub use files::{At, Dir, Entry, FileError, FileErrorKind, FileKind, Files, Meta,
 pub use process::{
     Chain, Exit, Finished, Input, Output, Processes, Program, RunError, Stage, StageEnd, StartError, StartErrorKind,
 };
-pub use session::{Bus, Journal, JournalQuery, JournalRow, Plans, Resources, Store, StoredPlan, UndoReport, WatchStart};
+pub use session::{
+    Bus, Journal, JournalQuery, JournalRow, Plans, Resources, Store, StoredPlan, UndoReport, WatchStart,
+};
 use shoal_value::{Bytes, ErrorValue, Record, Str, Value, error::Span};
 
 use crate::cancel::{CancelToken, Cancelled};

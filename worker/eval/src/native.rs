@@ -22,7 +22,8 @@ use crate::unwind::Eval;
 pub(crate) static METHODS: &[&[Method]] = &[streams::COMBINATORS, streams::SINKS, tasks::METHODS, channels::METHODS];
 
 /// Function tables.
-pub(crate) static FUNCTIONS: &[&[Function]] = &[control::FUNCTIONS, scripts::FUNCTIONS, streams::FUNCTIONS, channels::FUNCTIONS];
+pub(crate) static FUNCTIONS: &[&[Function]] =
+    &[control::FUNCTIONS, scripts::FUNCTIONS, streams::FUNCTIONS, channels::FUNCTIONS];
 
 /// Command tables.
 pub(crate) static COMMANDS: &[&[Command]] = &[control::COMMANDS, plans::COMMANDS, scripts::COMMANDS, tasks::COMMANDS];

@@ -127,8 +127,12 @@ fn unavailable(name: &str) -> ErrorValue {
         "interact" => "run the program without a terminal, or open a terminal of the session from the client",
         "open" => "run the program that shows the file",
         "reef" => "`which NAME` tells which program a name means; `with env: {PATH: ...} { ... }` chooses another",
-        "watch" => "compare `.modified` in `every(1s).map(t => path(p).modified).dedupe()`, or run a program that watches",
-        "tail" => "`path(p).lines` reads what is there; `every(1s).map(t => path(p).size).dedupe()` tells when it grows",
+        "watch" => {
+            "compare `.modified` in `every(1s).map(t => path(p).modified).dedupe()`, or run a program that watches"
+        }
+        "tail" => {
+            "`path(p).lines` reads what is there; `every(1s).map(t => path(p).size).dedupe()` tells when it grows"
+        }
         "secret.get" => "read a variable with `env.NAME`, or a file with `path(p).read`",
         _ => "run `curl`: `(curl -fsS URL).out` parses JSON by itself",
     };

@@ -25,6 +25,12 @@ impl Compiler {
         if *call.head.text == *"plan" && !call.forced && !self.is_bound(&call.head.text) {
             return self.plan(call);
         }
+        if *call.head.text == *"interact" && !call.forced && !self.is_bound(&call.head.text) {
+            // Its words are the command to run on a terminal, not values to make before.
+            let bare = CmdCall { args: Vec::new(), block: None, ..call.clone() };
+            let site = self.command_site(&bare, true);
+            return self.command_op(site, call.span);
+        }
         let site = self.command_site(call, true);
         self.command_op(site, call.span);
     }

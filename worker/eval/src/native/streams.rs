@@ -144,7 +144,8 @@ pub(super) static COMBINATORS: &[Method] = &[
             let other = other(ctx, &args)?;
             let first = source(ctx, &recv)?;
             let live = first.facts.live || other.facts.live;
-            let facts = Facts { bounded: first.facts.bounded && other.facts.bounded, live, ..first.facts.through("merge") };
+            let facts =
+                Facts { bounded: first.facts.bounded && other.facts.bounded, live, ..first.facts.through("merge") };
             if live {
                 return Ok(stream::new(facts, Together(Ahead::new(vec![first, other], ROOM))));
             }
@@ -158,8 +159,7 @@ pub(super) static COMBINATORS: &[Method] = &[
         |ctx, recv, args| {
             let other = other(ctx, &args)?;
             let first = source(ctx, &recv)?;
-            let (bounded, live) =
-                (first.facts.bounded || other.facts.bounded, first.facts.live || other.facts.live);
+            let (bounded, live) = (first.facts.bounded || other.facts.bounded, first.facts.live || other.facts.live);
             Ok(stream::new(Facts { bounded, live, ..first.facts.through("zip") }, Zip(first, other)))
         },
     ),

@@ -5,6 +5,7 @@ mod support;
 
 mod acceptance;
 mod cases;
+mod channels;
 mod effects;
 mod limits;
 mod session;
