@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use shoal_chan::ChanError;
+use shoal_place::is_session_var;
 use shoal_proto::supervisor_broker::{Adopted, Isolation, Ping, Sections, Start, ToBroker};
 use shoal_proto::supervisor_launcher::{Generation, ToLauncher};
 use shoal_proto::{List, Text};
@@ -16,35 +17,6 @@ use crate::kernel::{Broker, Kernel, borrowed};
 use crate::lifecycle::Event;
 use crate::session::Phase;
 use crate::{log, roles};
-
-/// Variables of the kernel's own environment that sessions start from.
-const SESSION_VARS: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "TZ",
-    "TMPDIR",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "NO_COLOR",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_STATE_HOME",
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "GOPATH",
-    "JAVA_HOME",
-    "NVM_DIR",
-    "SSH_AUTH_SOCK",
-];
 
 impl Kernel {
     /// Starts a broker and hands it listener, state directory, sections and every session that lives.
@@ -87,7 +59,7 @@ impl Kernel {
     }
 
     fn start_message(&self) -> Start {
-        let env = self.vars.texts().filter(|(name, _)| SESSION_VARS.contains(name) || name.starts_with("LC_"));
+        let env = self.vars.texts().filter(|(name, _)| is_session_var(name, &[]));
         let env: Vec<_> = env.filter_map(|(n, v)| Some((Text::new(n).ok()?, Text::new(v).ok()?))).take(256).collect();
         let policy = self.files.leash.as_ref().filter(|_| !self.policy.sections.built_in);
         let adopt = self.sessions.values().filter(|session| session.is_up()).count();

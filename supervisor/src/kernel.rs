@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use shoal_jail::plan::Protected;
 use shoal_jail::probe::Host;
+use shoal_place::Vars;
 use shoal_proto::supervisor_broker::SessionId;
 use shoal_sys::pidfd::Pidfd;
 use shoal_sys::poll::{Ready, poll};
@@ -16,7 +17,7 @@ use crate::drain::Drain;
 use crate::edges::BrokerChan;
 use crate::lifecycle::{Act, Life};
 use crate::listener::Listener;
-use crate::options::{Options, Vars};
+use crate::options::Options;
 use crate::policy::{Files, Policy, Run};
 use crate::refuse::{PATIENCE, refuse_all};
 use crate::roles::Roles;

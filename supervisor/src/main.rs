@@ -22,7 +22,6 @@ mod notify;
 mod on_broker;
 mod on_launcher;
 mod options;
-mod place;
 mod policy;
 mod refuse;
 mod roles;
@@ -35,13 +34,14 @@ mod watch;
 use std::process::ExitCode;
 
 use fault::StartError;
-use options::{Options, Vars};
+use options::Options;
+use shoal_place::Vars;
 
 /// Exit code when another kernel holds the state directory.
 const HELD: u8 = 3;
 
 fn main() -> ExitCode {
-    let vars = Vars::own();
+    let vars = Vars::of_process();
     let options = match Options::parse(std::env::args_os().skip(1), &vars) {
         Ok(options) => options,
         Err(e) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use shoal_place::Vars;
 use shoal_proto::section::QUOTAS;
 
 /// Shown after every error of the command line.
@@ -16,39 +17,6 @@ const SETTINGS: &[(&str, &str)] = &[
     ("SHOAL_CAPTURE_STORE_CAP_BYTES", "capture_store_cap_bytes"),
     ("SHOAL_FRAME_READ_TIMEOUT_MS", "frame_read_timeout_ms"),
 ];
-
-/// The environment this kernel was started with; an empty variable counts as unset.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Vars(BTreeMap<OsString, OsString>);
-
-impl Vars {
-    /// The process's own.
-    pub(crate) fn own() -> Self {
-        Self(std::env::vars_os().filter(|(_, value)| !value.is_empty()).collect())
-    }
-
-    /// A variable.
-    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
-        self.0.get(OsStr::new(name)).map(OsString::as_os_str)
-    }
-
-    /// A variable as a path.
-    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
-        self.get(name).map(PathBuf::from)
-    }
-
-    /// All variables with names and values in UTF-8.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)))
-    }
-}
-
-#[cfg(test)]
-impl<const N: usize> From<[(&str, &str); N]> for Vars {
-    fn from(pairs: [(&str, &str); N]) -> Self {
-        Self(pairs.iter().filter(|(_, v)| !v.is_empty()).map(|(n, v)| (n.into(), v.into())).collect())
-    }
-}
 
 /// What the kernel was asked to be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -202,8 +170,12 @@ mod tests {
 
     #[test]
     fn flags_lie_over_variables() {
-        let vars =
-            Vars::from([("SHOAL_SESSION", "a"), ("SHOAL_SOCKET", "/s"), ("SHOAL_MAX_PTYS", "3"), ("SHOAL_POLICY", "")]);
+        let vars = Vars::from_pairs(&[
+            ("SHOAL_SESSION", "a"),
+            ("SHOAL_SOCKET", "/s"),
+            ("SHOAL_MAX_PTYS", "3"),
+            ("SHOAL_POLICY", ""),
+        ]);
         let options =
             parse(&["--session", "b", "--limit", "tasks=7", "--idle-ttl=60", "--require-token"], &vars).unwrap();
         assert_eq!(options.session, "b");
@@ -221,7 +193,7 @@ mod tests {
 
     #[test]
     fn settings_travel_as_limits() {
-        let vars = Vars::from([("SHOAL_FRAME_READ_TIMEOUT_MS", "500")]);
+        let vars = Vars::from_pairs(&[("SHOAL_FRAME_READ_TIMEOUT_MS", "500")]);
         assert_eq!(parse(&[], &vars).unwrap().limits["frame_read_timeout_ms"], 500);
     }
 
@@ -240,6 +212,6 @@ mod tests {
             assert!(error.starts_with(sentence), "{error}");
             assert!(error.ends_with(USAGE));
         }
-        assert!(parse(&[], &Vars::from([("SHOAL_MAX_TASKS", "x")])).is_err());
+        assert!(parse(&[], &Vars::from_pairs(&[("SHOAL_MAX_TASKS", "x")])).is_err());
     }
 }

@@ -5,12 +5,12 @@
 //! trial session was made.
 
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use shoal_jail::plan::Protected;
 use shoal_jail::probe::{Target, probe};
+use shoal_place::{Directory, PlaceError, Places, Vars, fits, is_session_name};
 use shoal_sys::rlimit::{Limit, raise_to_hard, set_limits};
 use shoal_sys::signal::SignalFd;
 
@@ -18,8 +18,7 @@ use crate::fault::{StartError, because};
 use crate::kernel::{Kernel, clock, wall_ns};
 use crate::lifecycle::Life;
 use crate::listener::Listener;
-use crate::options::{Options, Vars};
-use crate::place::{Directory, Places};
+use crate::options::Options;
 use crate::policy::{Files, Run};
 use crate::roles::Roles;
 use crate::state::StateDir;
@@ -33,30 +32,42 @@ pub(crate) fn start(options: Options, vars: Vars) -> Result<Kernel, StartError> 
     let signals = SignalFd::new(&[libc::SIGCHLD, libc::SIGHUP, libc::SIGTERM, libc::SIGINT])
         .map_err(because("cannot take signals"))?;
     let activated = Listener::activated()?;
-    let look = |path: &Path| {
-        let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_dir)?;
-        Some(Directory { uid: meta.uid(), mode: meta.mode() & 0o7777 })
-    };
     let euid = shoal_sys::process::uid();
     let home = vars.path("HOME").or_else(|| shoal_sys::user::home(euid));
-    let places = Places { vars: &vars, home: home.clone(), euid, look: &look };
-    let failed = |e: crate::place::PlaceError| StartError::Failed(e.to_string());
+    let places = Places { vars: &vars, home: home.clone(), euid, look: &Directory::look };
+    let failed = |e: PlaceError| StartError::Failed(e.to_string());
     let state = if options.ephemeral {
         StateDir::ephemeral(&vars.path("TMPDIR").unwrap_or_else(|| PathBuf::from("/tmp")))?
     } else {
-        StateDir::open(&places.state(&options).map_err(failed)?)?
+        StateDir::open(&state_path(&options, &places).map_err(failed)?)?
     };
-    let files = Files::new(&options, places.config(&options), home);
+    let files = Files::new(&options, options.config.as_deref().map(absolute).or_else(|| places.config()), home);
     let listener = match activated {
         Some(listener) => listener,
         None => {
-            let path = places.socket(&options).map_err(failed)?;
+            let path = socket_path(&options, &places).map_err(failed)?;
             state.announce(&path)?;
             Listener::bind(path)?
         }
     };
     state.announce(&listener.path)?;
     prepare(options, vars, state, listener, files, start_dir, signals)
+}
+
+fn state_path(options: &Options, places: &Places<'_>) -> Result<PathBuf, PlaceError> {
+    options.state_dir.as_deref().map_or_else(|| places.state(), |dir| Ok(absolute(dir)))
+}
+
+fn socket_path(options: &Options, places: &Places<'_>) -> Result<PathBuf, PlaceError> {
+    match &options.socket {
+        _ if !is_session_name(&options.session) => Err(PlaceError::Name(options.session.clone())),
+        Some(path) => fits(absolute(path)),
+        None => places.socket(&options.session),
+    }
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_empty| path.to_owned())
 }
 
 fn prepare(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::config::Vars;
+use shoal_place::{Vars, is_session_var};
 
 /// Parameters of `session.attach`.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -51,50 +51,10 @@ impl Attach {
     }
 }
 
-/// Variables that Shoal's own clients hand to a session they create.
-const ALLOWED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "LC_*",
-    "TZ",
-    "TMPDIR",
-    "EDITOR",
-    "VISUAL",
-    "PAGER",
-    "NO_COLOR",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_CACHE_HOME",
-    "XDG_STATE_HOME",
-    "VIRTUAL_ENV",
-    "CONDA_PREFIX",
-    "CARGO_HOME",
-    "RUSTUP_HOME",
-    "GOPATH",
-    "JAVA_HOME",
-    "NVM_DIR",
-    "SSH_AUTH_SOCK",
-];
-
-/// Whether a variable of this name is handed on; `also` holds more names, each with an optional trailing `*`.
-pub fn is_allowed(name: &str, also: &[String]) -> bool {
-    let matches = |pattern: &str| match pattern.strip_suffix('*') {
-        Some(prefix) => name.starts_with(prefix),
-        None => name == pattern,
-    };
-    ALLOWED.iter().any(|pattern| matches(pattern)) || also.iter().any(|pattern| matches(pattern))
-}
-
 /// The allow-listed variables among `vars` that are UTF-8.
 pub fn allowed_env(vars: &Vars, also: &[String]) -> BTreeMap<String, String> {
-    vars.iter()
-        .filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)))
-        .filter(|(name, _)| is_allowed(name, also))
+    vars.texts()
+        .filter(|(name, _)| is_session_var(name, also))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
 }

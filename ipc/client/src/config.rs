@@ -1,42 +1,9 @@
 //! Where the kernel is, who asks, and how long to try.
 
-use std::collections::HashMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::places::{PathError, Places, fits, look};
-
-/// Environment variables, taken once. An empty variable counts as unset.
-#[derive(Clone, Debug, Default)]
-pub struct Vars(HashMap<OsString, OsString>);
-
-impl Vars {
-    /// Those of this process.
-    pub fn of_process() -> Vars {
-        Vars(std::env::vars_os().collect())
-    }
-
-    /// Given ones, for tests.
-    pub fn from_pairs(pairs: &[(&str, &str)]) -> Vars {
-        Vars(pairs.iter().map(|(name, value)| (name.into(), value.into())).collect())
-    }
-
-    /// A variable that is UTF-8 and not empty.
-    pub fn text(&self, name: &str) -> Option<String> {
-        self.0.get(&OsString::from(name))?.to_str().filter(|text| !text.is_empty()).map(str::to_owned)
-    }
-
-    /// A variable that is not empty, as a path.
-    pub fn path(&self, name: &str) -> Option<PathBuf> {
-        self.0.get(&OsString::from(name)).filter(|text| !text.is_empty()).map(PathBuf::from)
-    }
-
-    /// All variables.
-    pub fn iter(&self) -> impl Iterator<Item = (&OsString, &OsString)> {
-        self.0.iter()
-    }
-}
+use shoal_place::{Directory, PlaceError, Places, Vars, fits};
 
 /// What the command line says; it overrides the environment.
 #[derive(Clone, Debug, Default)]
@@ -85,16 +52,16 @@ const DEADLINE: Duration = Duration::from_secs(15);
 
 impl Config {
     /// Resolves flags over variables over what is found.
-    pub fn resolve(flags: Flags, vars: &Vars) -> Result<Config, PathError> {
+    pub fn resolve(flags: Flags, vars: &Vars) -> Result<Config, PlaceError> {
         let places = Places {
             vars,
             euid: rustix::process::geteuid().as_raw(),
             home: vars.path("HOME").or_else(std::env::home_dir),
-            look: &look,
+            look: &Directory::look,
         };
         let session = flags.session.or_else(|| vars.text("SHOAL_SESSION")).unwrap_or_else(|| "default".to_owned());
         let named = flags.socket.or_else(|| vars.path("SHOAL_SOCKET"));
-        let state_dir_is_explicit = flags.state_dir.is_some() || vars.path("SHOAL_STATE_DIR").is_some();
+        let state_dir = flags.state_dir.or_else(|| vars.path("SHOAL_STATE_DIR"));
         Ok(Config {
             socket_is_explicit: named.is_some(),
             socket: match named {
@@ -103,9 +70,9 @@ impl Config {
             },
             session,
             token: flags.token.or_else(|| vars.text("SHOAL_TOKEN")),
+            state_dir_is_explicit: state_dir.is_some(),
             // Without a home the socket alone can lead to a kernel.
-            state_dir: flags.state_dir.or_else(|| places.state().ok()),
-            state_dir_is_explicit,
+            state_dir: state_dir.or_else(|| places.state().ok()),
             policy: flags.policy.or_else(|| vars.path("SHOAL_POLICY")),
             autostart: vars.text("SHOAL_NO_AUTOSTART").is_none(),
             deadline: DEADLINE,
@@ -145,6 +112,6 @@ mod tests {
         let config = Config::resolve(flags, &vars).unwrap();
         assert_eq!((config.socket.to_str(), config.session.as_str()), (Some("/b.sock"), "flag"));
         let long = Flags { socket: Some(format!("/{}", "x".repeat(120)).into()), ..Flags::default() };
-        assert!(matches!(Config::resolve(long, &vars), Err(PathError::TooLong { .. })));
+        assert!(matches!(Config::resolve(long, &vars), Err(PlaceError::TooLong { .. })));
     }
 }

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use shoal_wire::RpcError;
 
-use crate::places::PathError;
+use shoal_place::PlaceError;
 
 /// No connection to a kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The places to look in make no usable path.
     #[error(transparent)]
-    Path(#[from] PathError),
+    Path(#[from] PlaceError),
     /// Nobody listens, and autostart is off.
     #[error("no kernel listens on {}; start one with `shoal kernel start`", path.display())]
     NoKernel {

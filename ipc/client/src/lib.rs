@@ -15,13 +15,12 @@ mod client;
 mod config;
 mod connection;
 mod error;
-mod places;
 mod subscription;
 
-pub use attach::{Attach, Attached, Create, allowed_env, is_allowed};
+pub use attach::{Attach, Attached, Create, allowed_env};
 pub use client::Client;
-pub use config::{Config, Flags, Vars};
+pub use config::{Config, Flags};
 pub use connection::Connection;
 pub use error::{CallError, ConnectError, StartError};
-pub use places::{PathError, Places};
+pub use shoal_place::{PlaceError, Vars};
 pub use subscription::{Subscribed, Subscription};

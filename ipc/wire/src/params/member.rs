@@ -131,7 +131,7 @@ impl<const LOW: usize, const HIGH: usize> Member for Text<LOW, HIGH> {
     }
 }
 
-/// A session name: 1 to 64 bytes without `/`, control or bidirectional-format characters, not beginning with a dot.
+/// A session name, as [`shoal_place::is_session_name`] takes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct SessionName(String);
 
@@ -139,11 +139,7 @@ impl SessionName {
     /// Checks a name.
     pub fn new(name: impl Into<String>) -> Option<SessionName> {
         let name = name.into();
-        let bidi = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        let good = (1..=64).contains(&name.len())
-            && !name.starts_with('.')
-            && !name.chars().any(|c| c == '/' || c.is_control() || bidi(c));
-        good.then_some(SessionName(name))
+        shoal_place::is_session_name(&name).then_some(SessionName(name))
     }
 
     /// The name.
@@ -154,10 +150,8 @@ impl SessionName {
 
 impl Member for SessionName {
     fn read(param: &str, text: &str) -> Result<Self, RpcError> {
-        SessionName::new(String::read(param, text)?).ok_or_else(|| {
-            let expected = "1 to 64 bytes without `/`, control or direction characters, not beginning with a dot";
-            RpcError::out_of_range(param, expected)
-        })
+        SessionName::new(String::read(param, text)?)
+            .ok_or_else(|| RpcError::out_of_range(param, shoal_place::NAME_RULE))
     }
 }
 

@@ -1,37 +1,34 @@
-//! Where a kernel's socket and state directory are: the same order for every program.
+//! The search order.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::Vars;
+use crate::{NAME_RULE, Vars, is_session_name};
 
 /// Longest path of a socket: `sun_path` holds 104 bytes on macOS and 108 on Linux, its NUL included.
 const SOCKET_PATH_BYTES: usize = 103;
 
-/// No usable path.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum PathError {
+/// Why a place cannot be used: what, where, what would do.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// The session name cannot name a socket.
+    #[error("`{}` is no session name: {NAME_RULE}", .0.escape_debug())]
+    Name(String),
     /// The path does not fit a socket address even with a short file name.
-    #[error("the socket path {} has {bytes} bytes, at most {SOCKET_PATH_BYTES} fit; set SHOAL_SOCKET or a shorter XDG_RUNTIME_DIR", path.display())]
+    #[error("the socket path {} has {bytes} bytes, at most {SOCKET_PATH_BYTES} fit; name a shorter one with --socket or set a shorter XDG_RUNTIME_DIR", path.display())]
     TooLong {
         /// The path.
         path: PathBuf,
         /// Its length.
         bytes: usize,
     },
-    /// Every directory belongs to somebody else.
-    #[error("no directory for the socket: {} belongs to another user", path.display())]
-    Foreign {
-        /// The last directory that was looked at.
-        path: PathBuf,
-    },
+    /// Every directory belongs to somebody else; this is the last.
+    #[error("{} belongs to another user; set XDG_RUNTIME_DIR or TMPDIR to a directory of your own", .0.display())]
+    Foreign(PathBuf),
     /// There is no home directory to keep state in.
-    #[error("no home directory; set SHOAL_STATE_DIR or XDG_STATE_HOME")]
+    #[error("no home directory: set HOME, or name the state directory with --state-dir")]
     NoHome,
-    /// The session name cannot name a socket.
-    #[error("`{0}` is no session name: 1 to 64 bytes without `/` or control characters, not beginning with a dot")]
-    Session(String),
 }
 
 /// What is known of a directory.
@@ -45,7 +42,7 @@ pub struct Directory {
 
 /// Variables, user and file system as far as finding paths depends on them.
 pub struct Places<'a> {
-    /// Environment variables; empty ones count as unset.
+    /// Environment variables.
     pub vars: &'a Vars,
     /// Effective uid.
     pub euid: u32,
@@ -55,15 +52,17 @@ pub struct Places<'a> {
     pub look: &'a dyn Fn(&Path) -> Option<Directory>,
 }
 
-/// [`Places::look`] on the real file system.
-pub(crate) fn look(path: &Path) -> Option<Directory> {
-    let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_dir)?;
-    Some(Directory { uid: meta.uid(), mode: meta.mode() & 0o7777 })
+impl Directory {
+    /// [`Places::look`] on the real file system.
+    pub fn look(path: &Path) -> Option<Directory> {
+        let meta = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_dir)?;
+        Some(Directory { uid: meta.uid(), mode: meta.mode() & 0o7777 })
+    }
 }
 
 impl Places<'_> {
     /// The socket of a kernel that no path was named for.
-    pub fn socket(&self, session: &str) -> Result<PathBuf, PathError> {
+    pub fn socket(&self, session: &str) -> Result<PathBuf, PlaceError> {
         let mut refused = PathBuf::new();
         for base in self.bases() {
             let dir = base.join("shoal");
@@ -72,7 +71,7 @@ impl Places<'_> {
                 None => return socket_in(&dir, session),
             }
         }
-        Err(PathError::Foreign { path: refused })
+        Err(PlaceError::Foreign(refused))
     }
 
     fn bases(&self) -> Vec<PathBuf> {
@@ -91,20 +90,24 @@ impl Places<'_> {
     }
 
     /// The state directory.
-    pub fn state(&self) -> Result<PathBuf, PathError> {
-        if let Some(dir) = self.vars.path("SHOAL_STATE_DIR") {
-            return Ok(dir);
-        }
-        match self.vars.path("XDG_STATE_HOME") {
-            Some(dir) => Ok(dir.join("shoal")),
-            None => Ok(self.home.clone().ok_or(PathError::NoHome)?.join(".local/state/shoal")),
-        }
+    pub fn state(&self) -> Result<PathBuf, PlaceError> {
+        self.in_home("XDG_STATE_HOME", ".local/state").ok_or(PlaceError::NoHome)
+    }
+
+    /// The configuration directory; `None` without a home.
+    pub fn config(&self) -> Option<PathBuf> {
+        self.in_home("XDG_CONFIG_HOME", ".config")
+    }
+
+    fn in_home(&self, variable: &str, usual: &str) -> Option<PathBuf> {
+        let base = self.vars.path(variable).or_else(|| self.home.as_ref().map(|home| home.join(usual)))?;
+        Some(base.join("shoal"))
     }
 }
 
-fn socket_in(dir: &Path, session: &str) -> Result<PathBuf, PathError> {
-    if shoal_wire::params::SessionName::new(session).is_none() {
-        return Err(PathError::Session(session.to_owned()));
+fn socket_in(dir: &Path, session: &str) -> Result<PathBuf, PlaceError> {
+    if !is_session_name(session) {
+        return Err(PlaceError::Name(session.to_owned()));
     }
     let path = dir.join(format!("{session}.sock"));
     if path.as_os_str().len() <= SOCKET_PATH_BYTES {
@@ -115,9 +118,9 @@ fn socket_in(dir: &Path, session: &str) -> Result<PathBuf, PathError> {
 }
 
 /// Checks that a path fits a socket address.
-pub(crate) fn fits(path: PathBuf) -> Result<PathBuf, PathError> {
+pub fn fits(path: PathBuf) -> Result<PathBuf, PlaceError> {
     let bytes = path.as_os_str().as_bytes().len();
-    if bytes > SOCKET_PATH_BYTES { Err(PathError::TooLong { path, bytes }) } else { Ok(path) }
+    if bytes > SOCKET_PATH_BYTES { Err(PlaceError::TooLong { path, bytes }) } else { Ok(path) }
 }
 
 #[cfg(test)]
@@ -136,15 +139,10 @@ mod tests {
             World { vars: Vars::from_pairs(vars), dirs: dirs.collect() }
         }
 
-        fn socket(&self, session: &str) -> Result<String, PathError> {
+        fn socket(&self, session: &str) -> Result<String, PlaceError> {
             let look = |path: &Path| self.dirs.get(path).copied();
             let places = Places { vars: &self.vars, euid: 7, home: Some("/home/me".into()), look: &look };
             places.socket(session).map(|path| path.display().to_string())
-        }
-
-        fn state(&self) -> String {
-            let places = Places { vars: &self.vars, euid: 7, home: Some("/home/me".into()), look: &|_| None };
-            places.state().unwrap().display().to_string()
         }
     }
 
@@ -165,7 +163,7 @@ mod tests {
         let world = World::new(&[("XDG_RUNTIME_DIR", "/run/me")], &[("/run/me/shoal", 8, 0o700)]);
         assert_eq!(world.socket("x").unwrap(), "/tmp/shoal-7/shoal/x.sock");
         let none = World::new(&[], &[("/tmp/shoal-7", 8, 0o700)]);
-        assert_eq!(none.socket("x"), Err(PathError::Foreign { path: "/tmp/shoal-7".into() }));
+        assert_eq!(none.socket("x"), Err(PlaceError::Foreign("/tmp/shoal-7".into())));
     }
 
     #[test]
@@ -179,14 +177,19 @@ mod tests {
         assert_eq!(path.len(), deep.len() + "/shoal/".len() + 16 + ".sock".len());
         let deeper = format!("/{}", "d".repeat(120));
         let world = World::new(&[("XDG_RUNTIME_DIR", &deeper)], &[]);
-        assert!(matches!(world.socket("x"), Err(PathError::TooLong { bytes: 149, .. })));
-        assert_eq!(world.socket("a/b"), Err(PathError::Session("a/b".into())));
+        assert!(matches!(world.socket("x"), Err(PlaceError::TooLong { bytes: 149, .. })));
+        assert_eq!(world.socket("a/b"), Err(PlaceError::Name("a/b".into())));
     }
 
     #[test]
-    fn state_directories_in_order() {
-        assert_eq!(World::new(&[("SHOAL_STATE_DIR", "/s"), ("XDG_STATE_HOME", "/x")], &[]).state(), "/s");
-        assert_eq!(World::new(&[("XDG_STATE_HOME", "/x")], &[]).state(), "/x/shoal");
-        assert_eq!(World::new(&[], &[]).state(), "/home/me/.local/state/shoal");
+    fn state_and_configuration() {
+        let look = |_: &Path| None;
+        let vars = Vars::from_pairs(&[("XDG_CONFIG_HOME", "/c")]);
+        let places = Places { vars: &vars, home: Some("/home/me".into()), euid: 7, look: &look };
+        assert_eq!(places.state().unwrap(), Path::new("/home/me/.local/state/shoal"));
+        assert_eq!(places.config().unwrap(), Path::new("/c/shoal"));
+        let homeless = Places { home: None, vars: &Vars::default(), ..places };
+        assert_eq!(homeless.state(), Err(PlaceError::NoHome));
+        assert_eq!(homeless.config(), None);
     }
 }
