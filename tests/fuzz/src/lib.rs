@@ -4,7 +4,7 @@
 //! mutated seeds; `libfuzzer/` runs one for as long as you like:
 //!
 //! ```text
-//! cd tests/fuzz/libfuzzer && RUSTC_BOOTSTRAP=1 SHOAL_FUZZ_TARGET=wire_request cargo fuzz run any -- -max_total_time=3600
+//! cd tests/fuzz/libfuzzer && RUSTC_BOOTSTRAP=1 SHOAL_FUZZ_TARGET=wire_request cargo fuzz run any --fuzz-dir . -- -max_total_time=3600
 //! ```
 #![forbid(unsafe_code)]
 
