@@ -5,5 +5,6 @@
 mod isolation;
 mod limits;
 mod start;
+mod syntax;
 mod terminals;
 mod work;

@@ -11,8 +11,9 @@ use serde_json::{Value as Json, json};
 use shoal_proto::broker_worker::{Answer, Call, Method, ToBroker};
 use shoal_proto::{Bytes, Text};
 use shoal_syntax::complete;
-use shoal_syntax::tree_json::to_json;
+use shoal_syntax::tree_json::{Malformed, from_json, to_json};
 use shoal_wire::RpcError;
+use shoal_wire::error::Reason;
 
 use crate::claim;
 use crate::output::{Query, Stream};
@@ -159,15 +160,20 @@ fn completions(session: &Session, params: &Json) -> Json {
 
 /// The broker adds its verdict.
 fn explain(session: &Arc<Session>, params: &Json) -> Result<Json, RpcError> {
-    let source = params["src"].as_str().ok_or_else(|| {
-        RpcError::invalid("ast", shoal_wire::error::Reason::Type, "this build explains sources: give `src`")
-    })?;
-    let parsed = parsed(session, source)?;
-    let effects = claim::derive(session, &parsed.program, &session.snapshot(), &RunState::new());
+    let program = match params["src"].as_str() {
+        Some(source) => parsed(session, source)?.program,
+        None => from_json(&params["ast"]).map_err(malformed_tree)?,
+    };
+    let effects = claim::derive(session, &program, &session.snapshot(), &RunState::new());
     Ok(json!({
-        "ast_version": AST_VERSION, "ast": to_json(&parsed.program), "effects": claim::effects_json(&effects),
+        "ast_version": AST_VERSION, "ast": to_json(&program), "effects": claim::effects_json(&effects),
         "reversibility": claim::reversibility(&effects),
     }))
+}
+
+fn malformed_tree(why: Malformed) -> RpcError {
+    let at = if why.path.is_empty() { "ast".to_owned() } else { format!("ast.{}", why.path) };
+    RpcError::invalid(&at, Reason::Type, &format!("`{at}` must be {}", why.what))
 }
 
 fn task_output(session: &Session, params: &Json) -> Result<Json, RpcError> {
