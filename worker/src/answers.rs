@@ -173,7 +173,7 @@ fn explain(session: &Arc<Session>, params: &Json) -> Result<Json, RpcError> {
 
 fn malformed_tree(why: Malformed) -> RpcError {
     let at = if why.path.is_empty() { "ast".to_owned() } else { format!("ast.{}", why.path) };
-    RpcError::invalid(&at, Reason::Type, &format!("`{at}` must be {}", why.what))
+    RpcError::invalid(&at, Reason::Type, format!("`{at}` must be {}", why.what))
 }
 
 fn task_output(session: &Session, params: &Json) -> Result<Json, RpcError> {
