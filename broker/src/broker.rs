@@ -319,6 +319,9 @@ impl Broker {
 
     /// Writes the answer's frame to its connection's queue; the request's share of the budget is free.
     pub(crate) fn send_answer(&mut self, ask: Ask, result: &Result<String, RpcError>) {
+        if let Some((sid, call)) = ask.up_call {
+            return self.told(sid, &call, result.clone());
+        }
         let Some(client) = self.clients.at(ask.conn) else { return };
         let mut frame = answer_frame(&ask.id, result);
         if frame.len() > limits::FRAME_BYTES {

@@ -35,9 +35,13 @@ impl Broker {
                         crate::log::line(format_args!("session not made: {} (errno {})", failed.step, failed.errno));
                         let message = format!("the session could not be made: {}", failed.step.as_str());
                         let missing: [&str; 0] = [];
+                        let hint = match failed.remedy.as_str() {
+                            "" => "`shoal doctor` tries each step and says what is missing",
+                            remedy => remedy,
+                        };
                         RpcError::denied("confinement", crate::json::one_line(&message, 512))
                             .and("missing", missing.as_slice())
-                            .and("hint", failed.remedy.as_str())
+                            .and("hint", hint)
                     };
                     broker.ordered.remove(&failed.order);
                     broker.give_up_session(sid, &error);
@@ -71,6 +75,10 @@ impl Broker {
     ) {
         let Some(session) = self.sessions.at_mut(sid) else { return then(self, None) };
         session.stage = Stage::Ending;
+        if ended.reason == "killed" {
+            self.forget_watches(sid);
+        }
+        let Some(session) = self.sessions.at(sid) else { return then(self, None) };
         let (id, name, owner) = (session.id, session.name.clone(), session.owner.clone());
         let out = session.last_out;
         let action = if ended.reason == "idle" { "expired" } else { "killed" };

@@ -27,6 +27,7 @@ impl Broker {
             self.write(move |store| store.raise_counter(&name, mark), log_unwritten);
         }
         self.deliver(published.deliveries, ts);
+        self.tell_listeners(owner, channel);
         (published.seq, ts)
     }
 
@@ -34,6 +35,7 @@ impl Broker {
     pub(crate) fn announce(&mut self, owner: &Rc<str>, channel: &str, event: &Event) {
         let deliveries = self.bus.announce(&(owner.clone(), channel.into()), event);
         self.deliver(deliveries, event.ts);
+        self.tell_listeners(owner, channel);
     }
 
     fn deliver(&mut self, deliveries: Vec<Delivery>, ts: i64) {

@@ -15,7 +15,7 @@ use shoal_proto::supervisor_broker::{Limits, SessionId};
 
 use crate::edge::Peer;
 use crate::keys::Keys;
-use crate::watches::WatchSpec;
+use crate::watches::{Listen, WatchSpec};
 
 /// The broker's number of a session; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,6 +111,10 @@ pub(crate) struct Session {
     pub(crate) lost_worker: bool,
     /// Watches, with whether they persist.
     pub(crate) watches: Vec<WatchSpec>,
+    /// Channels its worker listens to.
+    pub(crate) listens: Vec<Listen>,
+    /// Up-calls outside runs that are not answered.
+    pub(crate) up_calls: usize,
 }
 
 impl Session {
@@ -229,6 +233,8 @@ impl Sessions {
             restarts: 0,
             lost_worker: false,
             watches: Vec::new(),
+            listens: Vec::new(),
+            up_calls: 0,
         };
         self.all.insert(sid, session);
         sid
@@ -280,6 +286,11 @@ impl Sessions {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// All of them.
+    pub(crate) fn all_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.all.values_mut()
     }
 
     /// All of them.

@@ -53,8 +53,25 @@ struct BlobGet {
 }
 
 #[derive(Deserialize)]
+struct Channels {
+    channels: Vec<String>,
+}
+
+#[derive(Deserialize)]
 struct Judge {
     effects: Vec<Effect>,
+}
+
+/// Name under which a worker tells which watches it started again.
+const RESTORED: &str = "restore";
+
+/// Up-calls outside runs that one worker may have open. It gives up waiting for one before we stop counting it, so this
+/// is more than it may wait for.
+const MAX_LOOSE: usize = 2 * MAX_UP_CALLS;
+
+/// Watches act between the runs.
+fn is_loose(method: UpMethod) -> bool {
+    matches!(method, UpMethod::Emit | UpMethod::Resource | UpMethod::Listen | UpMethod::Watch)
 }
 
 fn read<'a, T: Deserialize<'a>>(call: &'a UpCall) -> Result<T, RpcError> {
@@ -72,7 +89,10 @@ impl Broker {
             Some((Stage::Running { .. }, _)) => return Err("too many up-calls"),
             // The run was aborted meanwhile; nobody waits for the answer.
             Some(_) => return Ok(()),
-            None if n == 0 && matches!(call.method, UpMethod::Emit | UpMethod::Resource) => {}
+            None if n == 0 && is_loose(call.method) => {
+                let session = self.sessions.at_mut(sid).filter(|session| session.up_calls < MAX_LOOSE);
+                session.ok_or("too many up-calls")?.up_calls += 1;
+            }
             None if n == 0 => return Err("an up-call outside a run"),
             None => {
                 let error = RpcError::internal("the run is over");
@@ -107,16 +127,24 @@ impl Broker {
                 self.told(sid, &call, answer);
             }
             UpMethod::Resource | UpMethod::Plan => self.up_resource(sid, call),
+            UpMethod::Listen => {
+                let answer = read::<Channels>(&call).and_then(|wanted| self.listen(sid, &wanted.channels));
+                self.told(sid, &call, answer.map(|()| "{}".to_owned()));
+            }
+            UpMethod::Watch => self.up_watch(sid, call),
         }
     }
 
-    fn told(&mut self, sid: Sid, call: &UpCall, result: Result<String, RpcError>) {
+    pub(crate) fn told(&mut self, sid: Sid, call: &UpCall, result: Result<String, RpcError>) {
         self.told_with(sid, call, result, Vec::new());
     }
 
     fn told_with(&mut self, sid: Sid, call: &UpCall, result: Result<String, RpcError>, fds: Vec<OwnedFd>) {
         if let Some(run) = self.runs.of(sid, call.run) {
             run.up_calls = run.up_calls.saturating_sub(1);
+        }
+        if let Some(session) = self.sessions.at_mut(sid).filter(|_| call.run == 0) {
+            session.up_calls = session.up_calls.saturating_sub(1);
         }
         if let Some(peer) = self.sessions.at(sid).and_then(|session| session.worker.as_ref()) {
             peer.send_with(ToWorker::Told(told(call.call, result)), fds);
@@ -254,12 +282,17 @@ impl Broker {
         let emit: Emit = read(call)?;
         let payload = crate::json::relayable(emit.payload.get().as_bytes().to_vec()).map_err(RpcError::internal)?;
         let session = self.sessions.at(sid).ok_or_else(|| RpcError::internal("the session is gone"))?;
-        let owner = session.owner.clone();
+        let (owner, name) = (session.owner.clone(), session.name.clone());
         let of_watch = emit.channel.strip_prefix("watch.");
-        let own_watch = of_watch.is_some_and(|name| session.watches.iter().any(|watch| watch.name == name));
-        let (seq, ts) = match own_watch {
-            true if payload.len() <= shoal_wire::limits::PUBLISH_BYTES => self.publish(&owner, &emit.channel, &payload),
-            _ => self.publish_user(&owner, &emit.channel, &payload)?,
+        let own_watch =
+            of_watch.is_some_and(|name| name == RESTORED || session.watches.iter().any(|watch| watch.name == name));
+        let (seq, ts) = match of_watch.filter(|_| own_watch && payload.len() <= shoal_wire::limits::PUBLISH_BYTES) {
+            Some(watch) => {
+                let (seq, ts) = self.publish(&owner, &emit.channel, &payload);
+                log_notice(ts, &owner, &name, watch, seq, &payload);
+                (seq, ts)
+            }
+            None => self.publish_user(&owner, &emit.channel, &payload)?,
         };
         Ok(json!({"channel": emit.channel, "seq": seq, "ts": ts}).to_string())
     }
@@ -270,6 +303,14 @@ impl Broker {
         let judged = shoal_leash::judge(&wanted.effects, self.policy.of_session(session));
         Ok(json!({"verdict": judged.verdict.name(), "hint": judged.hint()}).to_string())
     }
+}
+
+/// Every notice is logged, whoever listens.
+fn log_notice(ts: i64, owner: &str, session: &str, name: &str, seq: u64, payload: &str) {
+    let payload = serde_json::from_str(payload).map_or(Value::Null, |payload| shoal_wire::value::plain(&payload));
+    let lines = payload["lines"].as_array().map_or(0, Vec::len);
+    crate::log::event(&json!({"ts": ts, "event": "watch.notice", "owner": owner, "session": session, "name": name,
+        "seq": seq, "lines": lines, "more": payload["more"]}));
 }
 
 fn unavailable(error: JournalError) -> RpcError {

@@ -275,6 +275,8 @@ impl Broker {
             return;
         }
         let name = session.name.clone();
+        session.listens.clear();
+        session.up_calls = 0;
         session.lost_worker = true;
         session.restarts += 1;
         let failed = session.on_death(now).is_none();

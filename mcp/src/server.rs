@@ -181,7 +181,7 @@ impl Server {
             ("ping", Era::Legacy(_)) => done(Map::new(), Cache::Unsaid),
             ("server/discover", Era::Modern(_)) => done(modern::discover(), Cache::Fixed),
             ("tools/list", _) => done(tools::list(), Cache::Fixed),
-            ("resources/templates/list", _) => done(resources::templates::list(), Cache::Fixed),
+            ("resources/templates/list", _) => done(resources::list_templates(), Cache::Fixed),
             _ => None,
         }
     }
@@ -281,8 +281,8 @@ async fn dispatch(method: &str, id: &Id, call: Call) -> Result<Finished, Failure
     let unsaid = |result| Finished { result, cache: Cache::Unsaid };
     match (method, call.era.is_modern()) {
         ("tools/call", _) => tools::call(&call).await.map(unsaid),
-        ("resources/list", _) => resources::list::live(&call.server.kernel).await.map(fresh),
-        ("resources/read", _) => resources::read::read(&call).await.map(fresh),
+        ("resources/list", _) => Ok(fresh(resources::list(&call.server.kernel).await)),
+        ("resources/read", _) => resources::read(&call).await.map(fresh),
         ("resources/subscribe", false) => subscriptions::legacy::subscribe(&call).await.map(unsaid),
         ("resources/unsubscribe", false) => subscriptions::legacy::unsubscribe(&call).await.map(unsaid),
         ("subscriptions/listen", true) => subscriptions::modern::listen(&call, id).await.map(unsaid),

@@ -7,4 +7,5 @@ mod limits;
 mod start;
 mod syntax;
 mod terminals;
+mod watches;
 mod work;

@@ -12,6 +12,7 @@ use shoal_proto::broker_worker::{Answer, Call, Method, ToBroker};
 use shoal_proto::{Bytes, Text};
 use shoal_syntax::complete;
 use shoal_syntax::tree_json::{Malformed, from_json, to_json};
+use shoal_watch::Spec;
 use shoal_wire::RpcError;
 use shoal_wire::error::Reason;
 
@@ -19,6 +20,7 @@ use crate::claim;
 use crate::output::{Query, Stream};
 use crate::runs::RunState;
 use crate::session::Session;
+use crate::watches::{self, Starter};
 
 /// Version of the syntax tree's vocabulary.
 const AST_VERSION: u32 = 2;
@@ -63,13 +65,33 @@ fn dispatch(session: &Arc<Session>, method: Method, params: &Json) -> Result<Jso
         Method::Explain => explain(session, params),
         Method::TaskOutput => task_output(session, params),
         Method::Event => event(session, params),
-        Method::WatchList => Ok(json!({"watches": []})),
+        Method::WatchStart => watch_start(session, params),
+        Method::WatchStop => {
+            let name = text(params, "name")?;
+            Ok(json!({"name": name, "stopped": watches::stop(session, name, Starter::Client)?}))
+        }
+        Method::WatchList => Ok(json!({"watches": session.watches.records()})),
+        Method::WatchGet => {
+            let name = text(params, "name")?;
+            let unknown = || RpcError::unknown_ref(&format!("watch:{name}"), "unknown", None);
+            session.watches.record(name).ok_or_else(unknown)
+        }
         Method::StreamPull => streams::pull(session, params),
         Method::StreamClose => streams::close(session, params),
-        Method::WatchStart | Method::WatchStop | Method::WatchGet => {
-            Err(RpcError::internal("this build's worker does not answer that yet"))
-        }
     }
+}
+
+fn watch_start(session: &Arc<Session>, params: &Json) -> Result<Json, RpcError> {
+    let (name, uri) = (text(params, "name")?.to_owned(), text(params, "uri")?.to_owned());
+    let spec = Spec {
+        name: name.clone(),
+        uri: uri.clone(),
+        on_event: params["on_event"].as_str().map(str::to_owned),
+        lang: params["lang"].as_str().unwrap_or("shoal").to_owned(),
+        persist: params["persist"].as_bool().unwrap_or(true),
+    };
+    let shape = watches::start(session, spec, Starter::Client)?;
+    Ok(json!({"name": name, "uri": uri, "shape": shape.word()}))
 }
 
 /// The broker's facts completed by ours.
@@ -118,8 +140,13 @@ fn env(session: &Session) -> Json {
     answer
 }
 
-/// An event that a client published, for the channels of the language: a tagged value, or plain JSON.
+/// News of a channel that watches listen to; or an event that a client published, for the channels of the language: a
+/// tagged value, or plain JSON.
 fn event(session: &Session, params: &Json) -> Result<Json, RpcError> {
+    if let Some(channel) = params["changed"].as_str() {
+        session.watches.changed(channel);
+        return Ok(json!({}));
+    }
     let payload = params["payload"].to_string();
     let payload = match shoal_value::wire::from_wire(&payload) {
         Ok(value) => value,

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,11 +15,24 @@ use shoal_proto::Bytes;
 use shoal_proto::broker_worker::{Answer, Finished, Json, MAX_UP_CALLS, Progress, ToBroker, UpCall, UpMethod};
 use shoal_proto::launcher_worker::RunId;
 use shoal_value::{ErrorValue, code};
+use shoal_wire::RpcError;
 
 use crate::clock;
 
 /// A broker is replaced within ten seconds, or the kernel is in trouble that a request must tell.
 const REPLACED_WITHIN: Duration = Duration::from_secs(30);
+
+/// What a watch asks for is answered from memory or the journal.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Why a question has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unanswered {
+    /// The broker was not there or went away.
+    Gone,
+    /// It took too long.
+    Late,
+}
 
 /// An answer with its bytes.
 pub(crate) type Told = (Answer, Option<OwnedFd>);
@@ -137,17 +150,39 @@ impl BrokerEdge {
             Bytes::new(params.to_string()).map_err(|e| broken(&format!("the request is too long: {e}")))?;
         let fds: Vec<OwnedFd> = attached.into_iter().collect();
         loop {
-            match self.ask(run, method, params.clone(), &fds) {
-                Some((answer, fd)) if answer.code == 0 => return Ok((answer, fd)),
-                Some((answer, _)) => return Err(refused(&answer)),
-                None if method == UpMethod::Emit => return Err(broken("the kernel's broker was replaced")),
-                None => self.await_broker()?,
+            match self.ask(run, method, params.clone(), &fds, None) {
+                Ok((answer, fd)) if answer.code == 0 => return Ok((answer, fd)),
+                Ok((answer, _)) => return Err(refused(&answer)),
+                Err(_) if method == UpMethod::Emit => return Err(broken("the kernel's broker was replaced")),
+                Err(_) => self.await_broker()?,
             }
         }
     }
 
-    /// Asks once; nothing when the broker is not there or goes away.
-    fn ask(&self, run: RunId, method: UpMethod, params: Json, fds: &[OwnedFd]) -> Option<Told> {
+    /// Asks the broker for something outside any run: what watches and their filters need. A broker that dies meanwhile
+    /// is asked again once there is a new one, also to publish: its ring is gone with it.
+    pub(crate) fn request(&self, method: UpMethod, params: &serde_json::Value) -> Result<serde_json::Value, RpcError> {
+        let params: Json = Bytes::new(params.to_string()).map_err(|e| RpcError::internal(e.to_string()))?;
+        loop {
+            match self.ask(0, method, params.clone(), &[], Some(ANSWERED_WITHIN)) {
+                Ok((answer, _)) => return read_answer(&answer),
+                Err(Unanswered::Late) => return Err(RpcError::internal("the kernel did not answer in time")),
+                Err(Unanswered::Gone) => {
+                    self.await_broker().map_err(|error| RpcError::internal(error.msg.to_string()))?;
+                }
+            }
+        }
+    }
+
+    /// Asks once.
+    fn ask(
+        &self,
+        run: RunId,
+        method: UpMethod,
+        params: Json,
+        fds: &[OwnedFd],
+        within: Option<Duration>,
+    ) -> Result<Told, Unanswered> {
         let call = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let (sender, receiver) = sync_channel(1);
         let mut calls = lock(&self.calls);
@@ -158,9 +193,16 @@ impl BrokerEdge {
         drop(calls);
         if self.send(&ToBroker::UpCall(UpCall { call, run, method, params }), fds).is_err() {
             lock(&self.calls).remove(&call);
-            return None;
+            return Err(Unanswered::Gone);
         }
-        receiver.recv().ok()
+        let Some(within) = within else { return receiver.recv().map_err(|_| Unanswered::Gone) };
+        receiver.recv_timeout(within).map_err(|error| match error {
+            RecvTimeoutError::Disconnected => Unanswered::Gone,
+            RecvTimeoutError::Timeout => {
+                lock(&self.calls).remove(&call);
+                Unanswered::Late
+            }
+        })
     }
 
     /// Waits for the next broker.
@@ -189,6 +231,14 @@ impl BrokerEdge {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read_answer(answer: &Answer) -> Result<serde_json::Value, RpcError> {
+    let body = serde_json::from_slice(answer.body.as_slice());
+    if answer.code == 0 {
+        return body.map_err(|error| RpcError::internal(format!("the kernel's answer: {error}")));
+    }
+    Err(RpcError { code: i64::from(answer.code), message: answer.message.as_str().to_owned(), data: body.ok() })
 }
 
 fn broken(why: &str) -> ErrorValue {

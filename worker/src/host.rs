@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_eval::host::{Bus, Clock, Files, Host, Journal, Processes, Store, System};
+use shoal_eval::host::{Bus, Clock, Files, Host, Journal, Processes, Resources, Store, System};
 use shoal_value::{Record, Str};
 
 use crate::clock::SystemClock;
@@ -11,7 +11,7 @@ use crate::files::LocalFiles;
 use crate::machine;
 
 /// The ports that only a session has, all of them by way of the broker.
-pub(crate) trait SessionPorts: Store + Journal + Bus + Send + Sync {
+pub(crate) trait SessionPorts: Store + Journal + Bus + Resources + Send + Sync {
     /// The `config` record of the policy.
     fn config(&self) -> Record;
 }
@@ -68,6 +68,10 @@ impl Host for WorkerHost {
 
     fn bus(&self) -> Option<&dyn Bus> {
         self.session.as_ref().map(|ports| &**ports as &dyn Bus)
+    }
+
+    fn resources(&self) -> Option<&dyn Resources> {
+        self.session.as_ref().map(|ports| &**ports as &dyn Resources)
     }
 
     fn config(&self) -> Record {

@@ -21,6 +21,7 @@ mod request;
 mod runs;
 mod session;
 mod transcript;
+mod watches;
 
 use std::io;
 use std::process::ExitCode;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
 use serde_json::{Value as Json, json};
@@ -71,8 +71,12 @@ impl Ports {
             let text = "the kernel answers this only inside a request, not in a task of the language";
             return Err(ErrorValue::new(code::CUSTOM, text));
         }
-        let session = self.session.upgrade().ok_or_else(|| ErrorValue::new(code::IO_ERROR, "the session is over"))?;
-        session.broker.call(run, method, params, None)
+        self.session()?.broker.call(run, method, params, None)
+    }
+
+    /// The session, while there is one.
+    pub(crate) fn session(&self) -> Result<Arc<Session>, ErrorValue> {
+        self.session.upgrade().ok_or_else(|| ErrorValue::new(code::IO_ERROR, "the session is over"))
     }
 }
 

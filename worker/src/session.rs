@@ -29,6 +29,7 @@ use crate::ports::{self, Ports};
 use crate::request;
 use crate::runs::Runs;
 use crate::transcript::Results;
+use crate::watches::{self, Watches};
 
 /// Bytes kept of one stream of a program.
 const KEPT: usize = 64 * 1024 * 1024;
@@ -50,7 +51,10 @@ pub(crate) enum Order {
 pub(crate) struct Session {
     /// What the broker was told of and asked for.
     pub(crate) broker: BrokerEdge,
-    launcher: Arc<LauncherEdge>,
+    /// Where programs are asked for.
+    pub(crate) launcher: Arc<LauncherEdge>,
+    /// Standing interests in resources.
+    pub(crate) watches: Watches,
     /// Executions by the broker's numbers.
     pub(crate) runs: Arc<Runs>,
     /// Evaluators over the session's host.
@@ -78,6 +82,8 @@ pub(crate) fn serve(launcher_end: OwnedFd, broker_end: OwnedFd) -> Result<(), Ch
     let epoch = session.greet(to_broker)?;
     let listener = Arc::clone(&session);
     std::thread::Builder::new().name("broker".into()).spawn(move || listener.read(from_broker, epoch))?;
+    let restored = Arc::clone(&session);
+    stack::spawn_evaluator("restore", move || watches::restore(&restored))?;
     let end = launcher.listen(from_launcher, move |_generation, end| adopt(&session, end));
     match end {
         ChanError::Closed => Ok(()),
@@ -96,7 +102,10 @@ fn adopt(session: &Arc<Session>, end: OwnedFd) {
                 && check(&setup.hello).is_ok()
             {
                 match session.greet(to_broker) {
-                    Ok(epoch) => session.read(from_broker, epoch),
+                    Ok(epoch) => {
+                        session.tell_watches();
+                        session.read(from_broker, epoch);
+                    }
                     Err(error) => crate::note_edge(&error),
                 }
             }
@@ -145,6 +154,7 @@ impl Session {
             Self {
                 broker: BrokerEdge::default(),
                 launcher,
+                watches: Watches::new(&facts["config"]),
                 runs: runs.clone(),
                 evaluators,
                 state: Mutex::new(state),
@@ -209,6 +219,15 @@ impl Session {
         self.broker.send(&ToBroker::Hello(hello), &[])?;
         self.broker.tell_again()?;
         Ok(epoch)
+    }
+
+    /// A fresh broker is told of the watches, by a thread that can wait for its answer.
+    fn tell_watches(self: &Arc<Self>) {
+        let session = Arc::clone(self);
+        let thread = std::thread::Builder::new().name("watches".into());
+        if let Err(error) = thread.spawn(move || session.watches.on_new_broker(&session)) {
+            crate::note_edge(&ChanError::from(error));
+        }
     }
 
     /// Takes what the broker sends until it ends.

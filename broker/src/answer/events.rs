@@ -62,16 +62,6 @@ impl Broker {
         );
     }
 
-    /// A page of a ring channel of the caller's owner.
-    pub(super) fn ring_page(&mut self, caller: &Attachment, text: Params<'_>) -> Result<String, RpcError> {
-        let wanted = params::decode::<EventsRead>(text)?;
-        let owner = wanted.owner.as_ref().map(|owner| owner.0.as_str());
-        let key = self.channel(caller, &wanted.channel, owner)?;
-        let limit = usize::try_from(wanted.events()).unwrap_or(1024);
-        let page = self.bus.page(&key, self.now.ns, wanted.since, limit);
-        Ok(page_json(&wanted.channel, &page, wanted.since))
-    }
-
     /// `events.publish`.
     pub(super) fn answer_events_publish(&mut self, ask: Ask, caller: &Attachment, text: Params<'_>) {
         let wanted = or_refuse!(self, ask, params::decode::<EventsPublish>(text));
@@ -173,7 +163,7 @@ fn durable_page(mut events: Vec<Event>, newest: Option<i64>, since: Option<u64>)
     Page { truncated, oldest: newest.map(|_| 0), history_lost: false, events }
 }
 
-fn page_json(channel: &str, page: &Page, since: Option<u64>) -> String {
+pub(super) fn page_json(channel: &str, page: &Page, since: Option<u64>) -> String {
     let channel = quoted(channel);
     let events: Vec<String> = page
         .events

@@ -76,7 +76,7 @@ impl Broker {
 
     fn refuse_surplus(&mut self, conn: ConnId, frame: Frame) {
         if let Ok(request) = Request::decode(&frame.bytes) {
-            let ask = Ask { conn, id: request.id.get().into(), method: "", _hold: frame.hold };
+            let ask = Ask::of_client(conn, request.id.get(), "", frame.hold);
             let used = self.clients.len().saturating_sub(1);
             let error = self.quotas.admit(Quota::Connections, used).err();
             let error = error.unwrap_or_else(|| RpcError::restarting(1000));
@@ -89,7 +89,7 @@ impl Broker {
         let request = match Request::decode(&frame.bytes) {
             Ok(request) => request,
             Err(Rejected::Answer(id, error)) => {
-                let ask = Ask { conn, id: id.get().into(), method: "", _hold: frame.hold };
+                let ask = Ask::of_client(conn, id.get(), "", frame.hold);
                 return self.send_answer(ask, &Err(error));
             }
             Err(Rejected::Close(_)) => {
@@ -101,10 +101,10 @@ impl Broker {
             }
         };
         let Some(permit) = permit(&request.method) else {
-            let ask = Ask { conn, id: request.id.get().into(), method: "", _hold: frame.hold };
+            let ask = Ask::of_client(conn, request.id.get(), "", frame.hold);
             return self.send_answer(ask, &Err(RpcError::method_not_found(&request.method)));
         };
-        let ask = Ask { conn, id: request.id.get().into(), method: permit.method.name(), _hold: frame.hold };
+        let ask = Ask::of_client(conn, request.id.get(), permit.method.name(), frame.hold);
         if let Some(error) = self.token_fault(conn) {
             self.send_answer(ask, &Err(error));
             return self.finish_connection(conn);
@@ -161,7 +161,7 @@ impl Broker {
     }
 
     /// One line per method.
-    fn dispatch(&mut self, ask: Ask, caller: Attachment, method: Method, params: Params<'_>) {
+    pub(crate) fn dispatch(&mut self, ask: Ask, caller: Attachment, method: Method, params: Params<'_>) {
         match method {
             Method::KernelVersion | Method::SessionAttach => self.answer_anyone(ask, method, params),
             Method::SessionSnapshot => self.answer_snapshot(ask, &caller, params),
@@ -219,7 +219,8 @@ impl Broker {
             }
             Method::WatchStart => self.answer_watch_start(ask, &caller, params),
             Method::WatchStop => self.answer_watch_stop(ask, &caller, params),
-            Method::WatchList | Method::WatchGet => self.answer_by_worker(ask, &caller, method, params),
+            Method::WatchList => self.answer_by_worker(ask, &caller, method, params),
+            Method::WatchGet => self.answer_watch_get(ask, &caller, params),
             Method::SessionList => self.answer_session_list(ask, params),
             Method::SessionKill => self.answer_session_kill(ask, &caller, params),
             Method::SessionFreeze => self.answer_session_freeze(ask, &caller, params, true),

@@ -2,13 +2,34 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use shoal_proto::broker_worker::{ToWorker, UpCall, UpMethod};
+use shoal_proto::broker_worker::{UpCall, UpMethod};
 use shoal_wire::{Method, RpcError};
 
 use crate::broker::Broker;
-use crate::clients::Attachment;
+use crate::clients::{Ask, Attachment};
 use crate::sessions::Sid;
-use crate::worker_edge::told;
+
+/// Methods that change nothing and wait for nothing.
+const READING: [Method; 18] = [
+    Method::SessionSnapshot,
+    Method::SessionEnv,
+    Method::SessionReef,
+    Method::ValueGet,
+    Method::BlobGet,
+    Method::StreamPull,
+    Method::JournalQuery,
+    Method::TaskList,
+    Method::TaskGet,
+    Method::TaskOutput,
+    Method::PlanList,
+    Method::PlanGet,
+    Method::ApprovalList,
+    Method::PtyList,
+    Method::PtyRead,
+    Method::EventsRead,
+    Method::WatchList,
+    Method::WatchGet,
+];
 
 #[derive(Deserialize)]
 struct Wanted<'a> {
@@ -19,7 +40,7 @@ struct Wanted<'a> {
 
 impl Broker {
     /// A resource of the kernel, or the plans, for the language.
-    pub(crate) fn up_resource(&mut self, sid: Sid, call: UpCall) {
+    pub(crate) fn up_resource(&mut self, sid: Sid, mut call: UpCall) {
         let Some(session) = self.sessions.at(sid) else { return };
         let caller = Attachment {
             principal: session.owner.clone(),
@@ -34,28 +55,36 @@ impl Broker {
             last_out: None,
             ended: None,
         };
-        let answer = self.read_for(&caller, &call);
-        if let Some(run) = self.runs.of(sid, call.run) {
-            run.up_calls = run.up_calls.saturating_sub(1);
-        }
-        self.tell_worker(sid, ToWorker::Told(told(call.call, answer)));
-    }
-
-    fn read_for(&mut self, caller: &Attachment, call: &UpCall) -> Result<String, RpcError> {
         if call.method == UpMethod::Plan {
-            return self.plan_list(caller, None);
+            return self.dispatch(Ask::of_worker(sid, call, Method::PlanList.name()), caller, Method::PlanList, None);
         }
-        let wanted: Wanted<'_> = serde_json::from_slice(call.params.as_slice())
-            .map_err(|error| RpcError::invalid("params", shoal_wire::error::Reason::Type, error.to_string()))?;
-        let method = Method::from_name(&wanted.method).ok_or_else(|| RpcError::method_not_found(&wanted.method))?;
-        match method {
-            Method::TaskList => self.task_list(caller, wanted.params),
-            Method::TaskGet => self.task_get(caller, wanted.params),
-            Method::PlanList => self.plan_list(caller, wanted.params),
-            Method::ApprovalList => self.approval_list(caller, wanted.params),
-            Method::PtyList => self.pty_list(caller, wanted.params),
-            Method::EventsRead => self.ring_page(caller, wanted.params),
-            other => Err(RpcError::method_not_found(other.name())),
+        let text = std::mem::take(&mut call.params);
+        match wanted(text.as_slice()) {
+            Ok((method, params)) => self.dispatch(Ask::of_worker(sid, call, method.name()), caller, method, params),
+            Err(error) => self.told(sid, &call, Err(error)),
+        }
+    }
+}
+
+fn wanted(text: &[u8]) -> Result<(Method, Option<&RawValue>), RpcError> {
+    let wanted: Wanted<'_> = serde_json::from_slice(text)
+        .map_err(|error| RpcError::invalid("params", shoal_wire::error::Reason::Type, error.to_string()))?;
+    let method = Method::from_name(&wanted.method).filter(|method| READING.contains(method));
+    Ok((method.ok_or_else(|| RpcError::method_not_found(&wanted.method))?, wanted.params))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_reading_methods_are_for_the_language() {
+        assert!(wanted(br#"{"method":"journal.query","params":{}}"#).is_ok());
+        for method in
+            ["exec", "plan.apply", "approval.decide", "events.publish", "watch.start", "kernel.shutdown", "no"]
+        {
+            let text = format!(r#"{{"method":"{method}"}}"#);
+            assert_eq!(wanted(text.as_bytes()).map(|_| ()).map_err(|e| e.code), Err(-32601), "{method}");
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shoal_journal::{JournalError, Row, Store};
 use shoal_proto::broker_worker::Method as WorkerMethod;
 use shoal_wire::params::value::{BlobGet, Format, StreamClose, StreamPull, ValueGet};
-use shoal_wire::params::{Empty, exec, watch};
+use shoal_wire::params::{Empty, exec};
 use shoal_wire::{Method, Ref, RpcError, limits, params};
 
 use super::Params;
@@ -31,7 +31,6 @@ impl Broker {
             Method::StreamPull => params::decode::<StreamPull>(text).map(|_| WorkerMethod::StreamPull),
             Method::StreamClose => params::decode::<StreamClose>(text).map(|_| WorkerMethod::StreamClose),
             Method::WatchList => params::decode::<Empty>(text).map(|_| WorkerMethod::WatchList),
-            Method::WatchGet => params::decode::<watch::WatchPick>(text).map(|_| WorkerMethod::WatchGet),
             other => Err(RpcError::internal(format!("{} is not the worker's", other.name()))),
         };
         let method = or_refuse!(self, ask, checked);

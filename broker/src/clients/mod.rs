@@ -9,13 +9,21 @@ use std::rc::Rc;
 
 pub(crate) use outgoing::{Life, Outgoing};
 pub(crate) use phase::{Attachment, Phase, Step};
+use shoal_proto::broker_worker::UpCall;
 pub(crate) use socket::{Frame, Hold, Peer, accept, serve};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 
+use crate::sessions::Sid;
+
 /// Number of a connection; never used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ConnId(pub(crate) u64);
+
+impl ConnId {
+    /// No connection: who asks is a worker.
+    pub(crate) const NOBODY: ConnId = ConnId(0);
+}
 
 /// A request that waits for its answer. Dropping it unanswered gives its share of the connection's budget back.
 #[derive(Debug)]
@@ -26,8 +34,22 @@ pub(crate) struct Ask {
     pub(crate) id: Box<str>,
     /// The method, for the rows of refusals.
     pub(crate) method: &'static str,
+    /// The up-call it is made for, when no connection asked but the language.
+    pub(crate) up_call: Option<(Sid, UpCall)>,
     /// Room of the request in its connection's budget.
     pub(crate) _hold: Hold,
+}
+
+impl Ask {
+    /// A request of a connection.
+    pub(crate) fn of_client(conn: ConnId, id: &str, method: &'static str, hold: Hold) -> Ask {
+        Ask { conn, id: id.into(), method, up_call: None, _hold: hold }
+    }
+
+    /// A request that a worker makes for the language.
+    pub(crate) fn of_worker(sid: Sid, call: UpCall, method: &'static str) -> Ask {
+        Ask { conn: ConnId::NOBODY, id: "".into(), method, up_call: Some((sid, call)), _hold: Hold::default() }
+    }
 }
 
 /// One connection.

@@ -191,7 +191,9 @@ pub enum Method {
     WatchList,
     /// `watch.get`
     WatchGet,
-    /// No method of a client: an event of a user channel for the language's bus; the answer is `{}`.
+    /// No method of a client: an event of a user channel for the language's bus, `{channel, seq, ts, payload}`; or that
+    /// a channel of [`UpMethod::Listen`] had events, `{changed: channel}`. The answer is `{}`; the next `changed` of a
+    /// channel comes after the answer to the one before.
     Event,
 }
 
@@ -219,7 +221,7 @@ pub struct Answer {
     pub body: Json,
 }
 
-/// What a worker asks its broker for, only inside a run.
+/// What a worker asks its broker for. `Emit`, `Resource`, `Listen` and `Watch` may come from outside a run, as run 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum UpMethod {
     /// A top-level statement begins.
@@ -242,6 +244,11 @@ pub enum UpMethod {
     Plan,
     /// Judge an effect, for a good error.
     Judge,
+    /// Name all channels whose events the worker wants to be told of, `{channels: [str]}`.
+    Listen,
+    /// Watches of the session: `{action: "started", spec}`, `{action: "stopped" | "failed", name}`, or, to a fresh
+    /// broker, `{action: "have", specs}`.
+    Watch,
 }
 
 /// An up-call; answered by `Told` with the same number.

@@ -206,8 +206,9 @@ impl RpcError {
     pub fn unknown_plan(plan_ref: &str, reason: &str) -> RpcError {
         let message = match reason {
             "drifted" => "the plan no longer matches",
-            "consumed" => "the plan was applied before",
-            _ => "unknown or expired plan_ref",
+            "consumed" => "the plan was applied before; a plan runs once",
+            "expired" => "the plan expired; plans live 24 hours",
+            _ => "no plan has this plan_ref",
         };
         RpcError::new(Code::UnknownPlan, message).with(json!({ "plan_ref": plan_ref, "reason": reason }))
     }

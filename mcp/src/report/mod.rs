@@ -8,6 +8,7 @@ mod line;
 mod next;
 
 use serde_json::{Map, Value, json};
+use shoal_resources::bound::shrink;
 use shoal_wire::{Code, Ref, RpcError, text};
 
 use crate::bound;
@@ -167,7 +168,7 @@ impl Report {
     /// The result of `tools/call`.
     pub(crate) fn finish(mut self) -> Map<String, Value> {
         let uri = self.uri();
-        if bound::shrink(&mut self.body, bound::BODY_BYTES) && self.cut.is_empty() {
+        if shrink(&mut self.body, bound::BODY_BYTES) && self.cut.is_empty() {
             self.cut.push(Cut { what: "value", shown: 0, total: 1, unit: "items", uri: uri.clone() });
         }
         let first = self.first_item(uri.as_deref());
@@ -373,7 +374,7 @@ mod tests {
                 body.insert(key, Value::Array(vec![json!({"t": text}); copies]));
             }
             let result = Report::success(Value::Object(body), Some(text.clone())).finish();
-            prop_assert!(bound::size(&result["structuredContent"]) <= bound::STRUCTURED_BYTES);
+            prop_assert!(shoal_resources::bound::size(&result["structuredContent"]) <= bound::STRUCTURED_BYTES);
             let all = texts(&result);
             prop_assert!(all.iter().all(|text| text.len() <= 65_536));
             let line = all.last().unwrap();

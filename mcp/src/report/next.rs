@@ -69,7 +69,11 @@ fn after_error(report: &Report) -> Vec<String> {
         },
         Code::LeashDenied | Code::SourceError => hint(report),
         Code::UnknownPlan if report.text_of("reason") == Some("drifted") => one("shoal_plan again"),
-        Code::UnknownPlan => one("shoal_plan the source"),
+        Code::UnknownPlan if report.text_of("reason") == Some("consumed") => {
+            let result = reference(report).map(|uri| format!("read {uri}, its result"));
+            result.into_iter().chain(["shoal_plan the source to run it once more".to_owned()]).collect()
+        }
+        Code::UnknownPlan => one("shoal_plan the source; it answers with a plan_ref"),
         Code::UnknownRef => one("run it again, or look it up with shoal_journal"),
         Code::QuotaExceeded => one("wait for or cancel one of shoal://jobs"),
         Code::WorkerLost | Code::SessionEnded => one("run again; the session's bindings are gone"),

@@ -5,13 +5,13 @@
 
 pub(crate) mod legacy;
 pub(crate) mod modern;
-mod topic;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use shoal_client::{Connection, Subscription};
+use shoal_resources::topic::{self, Wants};
 use shoal_wire::RpcError;
 use shoal_wire::envelope::Event;
 use tokio::sync::{Notify, watch};
@@ -20,7 +20,6 @@ use tokio::time::sleep;
 
 use crate::call::Failure;
 use crate::server::Server;
-use topic::Wants;
 
 /// URIs that can be subscribed at a time, per listen stream and for all of the 2025 era.
 const URIS: usize = 64;

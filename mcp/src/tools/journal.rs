@@ -1,6 +1,7 @@
 //! `shoal_journal`.
 
 use serde_json::{Map, Value, json};
+use shoal_resources::bound::fit_list;
 use shoal_wire::Method;
 
 use super::{Reply, Tool, pick};
@@ -27,7 +28,7 @@ pub(super) async fn call(call: &Call, args: Map<String, Value>) -> Result<Reply,
     let Value::Array(mut entries) = rows else {
         return Ok(Reply::Done(Report::success(rows, call.server.kernel.take_notes())));
     };
-    let total = bound::fit_list(&mut entries, bound::BODY_BYTES);
+    let total = fit_list(&mut entries, bound::BODY_BYTES);
     let cut = (entries.len() < total).then(|| Cut {
         what: "entries",
         shown: entries.len(),

@@ -1,6 +1,7 @@
 //! The terminal tools.
 
 use serde_json::{Map, Value, json};
+use shoal_resources::bound::fit_list;
 use shoal_wire::Method;
 use shoal_wire::params::Member;
 use shoal_wire::params::pty::Inputs;
@@ -97,7 +98,7 @@ pub(super) async fn read(call: &Call, args: Map<String, Value>) -> Result<Reply,
     let mut result = wait_for(call, Method::PtyRead, &Value::Object(args), None).await?;
     let mut cut = None;
     if let Some(screen) = result.get_mut("screen").and_then(Value::as_array_mut) {
-        let total = bound::fit_list(screen, bound::BODY_BYTES - 2048);
+        let total = fit_list(screen, bound::BODY_BYTES - 2048);
         cut = (screen.len() < total).then_some(Cut {
             what: "text",
             shown: screen.len(),

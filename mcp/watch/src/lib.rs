@@ -26,7 +26,7 @@ mod spec;
 mod watch;
 
 pub use notice::Notice;
-pub use spec::{Shape, Spec, State};
+pub use spec::{Account, Shape, Spec, State};
 pub use watch::{Act, Ended, Log, Watch};
 
 /// Milliseconds on the driver's monotonic clock.

@@ -61,12 +61,19 @@ pub struct Peer {
     phase: Phase,
     listens: HashMap<Number, String>,
     capabilities: Value,
+    version: String,
 }
 
 impl Peer {
     /// A peer, and the probe to send first.
     pub fn connect() -> (Peer, Vec<u8>) {
-        let mut peer = Peer { next: 1, phase: Phase::Refused, listens: HashMap::new(), capabilities: Value::Null };
+        let mut peer = Peer {
+            next: 1,
+            phase: Phase::Refused,
+            listens: HashMap::new(),
+            capabilities: Value::Null,
+            version: String::new(),
+        };
         let (number, line) = peer.frame("server/discover", Map::new(), true);
         peer.phase = Phase::AwaitDiscover(number);
         (peer, line)
@@ -75,6 +82,11 @@ impl Peer {
     /// Whether it can be watched.
     pub fn is_modern(&self) -> bool {
         self.phase == Phase::Modern
+    }
+
+    /// The version it is spoken to in; empty before it is ready.
+    pub fn version(&self) -> &str {
+        &self.version
     }
 
     /// Whether it offers subscriptions that a watch can use.
@@ -151,6 +163,7 @@ impl Peer {
             Ok(found) if modern => {
                 self.phase = Phase::Modern;
                 self.capabilities = found["capabilities"].clone();
+                VERSION.clone_into(&mut self.version);
                 Out { lines: Vec::new(), said: vec![Said::Ready] }
             }
             _ => Out { lines: vec![self.initialize()], said: Vec::new() },
@@ -170,6 +183,7 @@ impl Peer {
             Ok(result) => {
                 self.phase = Phase::Legacy;
                 self.capabilities = result["capabilities"].clone();
+                result["protocolVersion"].as_str().unwrap_or("an unnamed version").clone_into(&mut self.version);
                 let line = notification("notifications/initialized", json!({}));
                 Out { lines: vec![line], said: vec![Said::Ready] }
             }

@@ -19,8 +19,8 @@ pub struct Body {
 pub enum Progress {
     /// The state as it was.
     State(Value),
-    /// The highest number seen.
-    EventLog(u64),
+    /// The highest number seen; `None` while the log was empty, whatever number it begins with.
+    EventLog(Option<u64>),
 }
 
 /// Events of one pass, in order.
@@ -37,7 +37,7 @@ impl Progress {
     pub fn baseline(body: &Body) -> Result<Progress, String> {
         match Shape::of_mime(&body.mime) {
             Shape::State => Ok(Progress::State(state(&body.text))),
-            Shape::EventLog => Ok(Progress::EventLog(log(&body.text)?.last().map_or(0, |(seq, _)| *seq))),
+            Shape::EventLog => Ok(Progress::EventLog(log(&body.text)?.last().map(|(seq, _)| *seq))),
         }
     }
 
@@ -90,22 +90,25 @@ fn log(text: &str) -> Result<Vec<(u64, Value)>, String> {
     Ok(events)
 }
 
-fn advance_log(seen: &mut u64, events: Vec<(u64, Value)>) -> Result<Pass, String> {
+fn advance_log(seen: &mut Option<u64>, events: Vec<(u64, Value)>) -> Result<Pass, String> {
     let (Some((lowest, _)), Some((highest, _))) = (events.first(), events.last()) else { return Ok(Pass::default()) };
     let (lowest, highest) = (*lowest, *highest);
     let mut pass = Pass::default();
-    let mut from = *seen;
-    if highest < *seen {
-        pass.events.push(json!({ "type": "GAP", "from": *seen + 1, "to": highest, "missed": null, "reset": true }));
-        from = 0;
-    } else if lowest > *seen + 1 {
-        let missed = lowest - *seen - 1;
-        pass.events.push(json!({ "type": "GAP", "from": *seen + 1, "to": lowest - 1, "missed": missed }));
+    match *seen {
+        Some(last) if highest < last => {
+            pass.events.push(json!({ "type": "GAP", "from": last + 1, "to": highest, "missed": null, "reset": true }));
+            *seen = None;
+        }
+        Some(last) if lowest > last + 1 => {
+            let missed = lowest - last - 1;
+            pass.events.push(json!({ "type": "GAP", "from": last + 1, "to": lowest - 1, "missed": missed }));
+        }
+        _ => {}
     }
-    let all = highest < *seen;
-    let mut new = events.into_iter().filter(|(seq, _)| all || *seq > from);
+    let before = *seen;
+    let mut new = events.into_iter().filter(|(seq, _)| before.is_none_or(|last| *seq > last));
     for (seq, event) in new.by_ref().take(EVENTS_PER_PASS) {
-        *seen = seq;
+        *seen = Some(seq);
         pass.events.push(complete(event));
     }
     pass.more = new.next().is_some();
@@ -147,8 +150,8 @@ mod tests {
 
     #[test]
     fn a_first_read_delivers_nothing() {
-        assert_eq!(Progress::baseline(&body([3, 9, 5])), Ok(Progress::EventLog(9)));
-        assert_eq!(Progress::baseline(&body([])), Ok(Progress::EventLog(0)));
+        assert_eq!(Progress::baseline(&body([3, 9, 5])), Ok(Progress::EventLog(Some(9))));
+        assert_eq!(Progress::baseline(&body([])), Ok(Progress::EventLog(None)));
         let state = Body { mime: "application/json".into(), text: "[1]".into() };
         assert_eq!(Progress::baseline(&state), Ok(Progress::State(json!([1]))));
         let bad = Body { mime: EVENTS_MIME.into(), text: "{}".into() };
@@ -157,19 +160,28 @@ mod tests {
 
     #[test]
     fn gaps_come_first() {
-        let mut progress = Progress::EventLog(10);
+        let mut progress = Progress::EventLog(Some(10));
         let pass = progress.advance(&body([14, 15])).unwrap();
         assert_eq!(pass.events[0], json!({"type":"GAP","from":11,"to":13,"missed":3}));
         assert_eq!(seqs(&pass), [14, 15]);
         let restarted = progress.advance(&body([1, 2])).unwrap();
         assert_eq!((&restarted.events[0]["type"], &restarted.events[0]["reset"]), (&json!("GAP"), &json!(true)));
         assert_eq!(seqs(&restarted), [1, 2]);
-        assert_eq!(progress, Progress::EventLog(2));
+        assert_eq!(progress, Progress::EventLog(Some(2)));
+    }
+
+    #[test]
+    fn an_empty_log_may_begin_with_any_number() {
+        for first in [0, 1, 7] {
+            let mut progress = Progress::baseline(&body([])).unwrap();
+            let pass = progress.advance(&body([first, first + 1])).unwrap();
+            assert_eq!((pass.events.len(), seqs(&pass)), (2, vec![first, first + 1]));
+        }
     }
 
     #[test]
     fn floods_are_taken_in_passes() {
-        let mut progress = Progress::EventLog(0);
+        let mut progress = Progress::EventLog(None);
         let flood = body(1..=250);
         let sizes: Vec<(usize, bool)> =
             (0..3).map(|_| progress.advance(&flood).map(|pass| (pass.events.len(), pass.more)).unwrap()).collect();
@@ -184,14 +196,14 @@ mod tests {
     fn modified_events_name_their_changes() {
         let event = json!({"seq":1,"type":"MODIFIED","old":{"a":1,"b":1},"object":{"a":2,"b":1}});
         let text = json!({ "events": [event] }).to_string();
-        let pass = Progress::EventLog(0).advance(&Body { mime: EVENTS_MIME.into(), text }).unwrap();
+        let pass = Progress::EventLog(None).advance(&Body { mime: EVENTS_MIME.into(), text }).unwrap();
         assert_eq!(pass.events[0]["changed"], json!(["a"]));
     }
 
     proptest! {
         #[test]
         fn each_number_is_delivered_once(reads in prop::collection::vec(prop::collection::btree_set(1u64..60, 0..20), 1..6)) {
-            let mut progress = Progress::EventLog(0);
+            let mut progress = Progress::EventLog(Some(0));
             let mut last = 0;
             for read in reads {
                 let restarted = read.last().is_some_and(|highest| *highest < last);

@@ -59,6 +59,9 @@ pub(crate) enum Command {
     /// Look at terminals
     #[command(subcommand)]
     Pty(Pty),
+    /// Start and stop watches, and act on their notices
+    #[command(subcommand)]
+    Watch(Watch),
     /// Check and explain the policy
     #[command(subcommand)]
     Policy(Policy),
@@ -313,6 +316,48 @@ pub(crate) enum Policy {
 }
 
 #[derive(Debug, Subcommand)]
+pub(crate) enum Watch {
+    /// List the session's watches
+    List,
+    /// Start a watch of a resource
+    Start {
+        /// Its name
+        name: String,
+        /// The resource, for example shoal://events/journal
+        uri: String,
+        /// Filter: source that is run for each event; its value is the line
+        #[arg(long, value_name = "SRC")]
+        on_event: Option<String>,
+        /// Language of the filter
+        #[arg(long, default_value = "shoal")]
+        lang: String,
+        /// Do not start it again after a restart
+        #[arg(long)]
+        once: bool,
+    },
+    /// Stop a watch
+    Stop {
+        /// Its name
+        name: String,
+    },
+    /// Run a command for each notice
+    Run(WatchRun),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct WatchRun {
+    /// Watch to follow; all of the session, also later ones, when absent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) watch: Vec<String>,
+    /// Say on stderr when an answer is not shown
+    #[arg(long)]
+    pub(crate) verbose: bool,
+    /// Command; it reads the message on its stdin, and what it prints is shown unless it is NO_REPLY
+    #[arg(long, value_name = "CMD")]
+    pub(crate) on_notice: String,
+}
+
+#[derive(Debug, Subcommand)]
 pub(crate) enum Setup {
     /// Install the user service (systemd or launchd)
     Service {
@@ -324,13 +369,22 @@ pub(crate) enum Setup {
         print: bool,
     },
     /// Enter shoal-mcp into the configuration of an MCP client
-    Mcp {
-        /// Client
-        client: McpClient,
-        /// Write the configuration (a backup is kept); without it the text is printed
-        #[arg(long)]
-        write: bool,
-    },
+    Mcp(SetupMcp),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct SetupMcp {
+    /// Client
+    pub(crate) client: McpClient,
+    /// Write the configuration (a backup is kept); without it the text is printed
+    #[arg(long, conflicts_with = "print")]
+    pub(crate) write: bool,
+    /// Only print, which is the default
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Make a token for this agent and enter it, so that the client works under a policy section of its own
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) principal: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

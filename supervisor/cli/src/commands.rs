@@ -12,6 +12,7 @@ mod session;
 mod setup;
 mod status;
 mod token;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -35,6 +36,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Fail> {
         Command::History(history) => history::run(context, history),
         Command::Token(action) => token::run(&context, action),
         Command::Pty(action) => pty::run(&context, action),
+        Command::Watch(action) => watch::run(&context, action),
         Command::Policy(action) => policy::run(&context, action),
         Command::Doctor => doctor::run(context),
         Command::Setup(action) => setup::run(&context, action),

@@ -5,7 +5,7 @@ use shoal_proto::{List, Text};
 use toml::de::DeValue;
 
 use crate::section::integer;
-use crate::source::Source;
+use crate::source::{Node, Source};
 
 /// Tables and keys of the file.
 const KNOWN: [&str; 5] = ["durability", "limits", "mcp", "reef", "config"];
@@ -40,7 +40,8 @@ pub(crate) fn compile(text: &str) -> Result<Settings, String> {
                 }
                 settings.quotas = List::new(quotas).map_err(|e| source.at(node.span(), &format!("limits: {e}")))?;
             }
-            "mcp" | "reef" | "config" => {
+            "mcp" => servers(&source, node)?,
+            "reef" | "config" => {
                 if !node.get_ref().is_table() {
                     return Err(source.wrong_type(node, name.get_ref(), "a table"));
                 }
@@ -50,6 +51,38 @@ pub(crate) fn compile(text: &str) -> Result<Settings, String> {
     }
     settings.config = as_json(text)?;
     Ok(settings)
+}
+
+/// Keys of a server.
+const SERVER: [&str; 3] = ["command", "args", "env"];
+
+/// The servers whose resources can be watched: each is started with `command`, `args` and `env`.
+fn servers(source: &Source<'_>, node: &Node<'_>) -> Result<(), String> {
+    let DeValue::Table(servers) = node.get_ref() else {
+        return Err(source.wrong_type(node, "mcp", "a table"));
+    };
+    for (name, server) in servers {
+        let DeValue::Table(keys) = server.get_ref() else {
+            return Err(source.wrong_type(server, name.get_ref(), "a table"));
+        };
+        for (key, value) in keys {
+            let texts = |mut items: std::slice::Iter<'_, Node<'_>>| items.all(|item| item.get_ref().is_str());
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("command", DeValue::String(_)) => {}
+                ("args", DeValue::Array(items)) if texts(items.iter()) => {}
+                ("env", DeValue::Table(items)) if items.values().all(|item| item.get_ref().is_str()) => {}
+                ("command", _) => return Err(source.wrong_type(value, "command", "a program's name or path")),
+                ("args", _) => return Err(source.wrong_type(value, "args", "an array of strings")),
+                ("env", _) => return Err(source.wrong_type(value, "env", "a table of strings")),
+                (other, _) => return Err(source.unknown(key.span(), "key of a server:", other, &SERVER)),
+            }
+        }
+        if !keys.keys().any(|key| key.get_ref() == "command") {
+            let message = format!("server `{}` has no `command`", name.get_ref());
+            return Err(source.at(name.span(), &message));
+        }
+    }
+    Ok(())
 }
 
 /// The whole file as one JSON object.
@@ -78,6 +111,9 @@ mod tests {
             ("durability = 1", "takes \"normal\" or \"full\", got integer"),
             ("[limits]\nptyz = 1", "shoal.toml:2:1: unknown limit `ptyz`; did you mean `ptys`?"),
             ("config = 3", "`config` takes a table, got integer"),
+            ("[mcp.kube]\nargs = []", "server `kube` has no `command`"),
+            ("[mcp.kube]\ncommand = \"k\"\nargs = [1]", "shoal.toml:3:8: `args` takes an array of strings"),
+            ("[mcp.kube]\ncomand = \"k\"", "unknown key of a server: `comand`; did you mean `command`?"),
         ] {
             let error = compile(text).expect_err("refused");
             assert!(error.contains(expect), "{error}");

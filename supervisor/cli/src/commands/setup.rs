@@ -1,5 +1,6 @@
 //! `shoal setup`: the user service, and MCP clients.
 
+mod config_file;
 mod mcp;
 mod service;
 
@@ -13,6 +14,6 @@ use crate::fail::Fail;
 pub(crate) fn run(context: &Context, action: Setup) -> Result<ExitCode, Fail> {
     match action {
         Setup::Service { linger, print } => service::run(linger, print),
-        Setup::Mcp { client, write } => mcp::run(context, client, write),
+        Setup::Mcp(asked) => mcp::run(context, asked),
     }
 }

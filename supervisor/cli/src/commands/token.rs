@@ -22,10 +22,7 @@ pub(crate) fn run(context: &Context, action: Token) -> Result<ExitCode, Fail> {
         Token::List => ("token.list", json!({})),
         Token::Revoke { id } => ("token.revoke", json!({"id": id})),
     };
-    let result = context.block_on(async {
-        let (connection, _) = context.attach().await?;
-        call(&connection, method, params).await
-    })?;
+    let result = ask(context, method, &params)?;
     match action {
         _ if context.json => out::json(&result)?,
         Token::Create { .. } => {
@@ -36,6 +33,18 @@ pub(crate) fn run(context: &Context, action: Token) -> Result<ExitCode, Fail> {
         Token::Revoke { id } => out::line(&format!("revoked {id}"))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Makes a token; its secret is in `token`.
+pub(crate) fn create(context: &Context, params: &Value) -> Result<Value, Fail> {
+    ask(context, "token.create", params)
+}
+
+fn ask(context: &Context, method: &str, params: &Value) -> Result<Value, Fail> {
+    context.block_on(async {
+        let (connection, _) = context.attach().await?;
+        call(&connection, method, params.clone()).await
+    })
 }
 
 fn listing(result: &Value) -> Result<(), Fail> {

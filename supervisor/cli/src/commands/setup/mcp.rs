@@ -1,54 +1,104 @@
-//! `shoal setup mcp CLIENT`: the registration, printed or written with a backup.
+//! `shoal setup mcp CLIENT`: the registration of `shoal-mcp`, printed or entered into the client's configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shoal_client::Vars;
 
-use crate::args::McpClient;
-use crate::context::Context;
+use super::config_file::{self, ConfigFile};
+use crate::args::{McpClient, SetupMcp};
+use crate::commands::token;
+use crate::context::{Context, text};
 use crate::fail::Fail;
 use crate::{out, siblings};
 
+/// Variables that say where the kernel is; hosts that strip the environment must be told to pass them.
+const PLACES: [&str; 3] = ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME"];
+
 /// Prints what to enter, or enters it.
-pub(crate) fn run(context: &Context, client: McpClient, write: bool) -> Result<ExitCode, Fail> {
+pub(crate) fn run(context: &Context, asked: SetupMcp) -> Result<ExitCode, Fail> {
     let program = siblings::find("shoal-mcp")?;
     let program = std::fs::canonicalize(&program).unwrap_or(program);
-    let entry = Entry { program: program.display().to_string(), session: context.config.session.clone() };
     let home = Vars::of_process().path("HOME").ok_or_else(|| Fail::Said("HOME is not set".to_owned()))?;
-    if !write {
+    let client = asked.client;
+    let file = (asked.write && !asked.print).then(|| open(client, &home)).transpose()?;
+    // Asked for last: a configuration that cannot be changed costs no token.
+    let token = asked.principal.as_deref().map(|principal| create_token(context, principal)).transpose()?;
+    let entry = Entry { program: program.display().to_string(), session: context.config.session.clone(), token };
+    let Some(file) = file else {
         out::line(&entry.text(client))?;
         return Ok(ExitCode::SUCCESS);
-    }
-    let path = match client {
-        McpClient::Claude => home.join(".claude.json"),
-        McpClient::Cursor => home.join(".cursor/mcp.json"),
-        McpClient::Gemini => home.join(".gemini/settings.json"),
-        McpClient::Vscode => PathBuf::from(".vscode/mcp.json"),
-        McpClient::Json => PathBuf::from(".mcp.json"),
-        McpClient::Codex => return append_codex(&home.join(".codex/config.toml"), &entry),
     };
-    let key = if client == McpClient::Vscode { "servers" } else { "mcpServers" };
-    merge_json(&path, key, &entry)?;
-    out::line(&format!("entered shoal into {}", path.display()))?;
+    let (before, after) = (file.text(), entry.entered(client, &file)?);
+    if before == Some(after.as_str()) {
+        out::line(&format!("{} has shoal already", file.path().display()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let backup = file.replace(&after, entry.token.is_some())?;
+    out::line(&format!("entered shoal into {}", file.path().display()))?;
+    if let Some(backup) = backup {
+        out::line(&format!("the file as it was: {}", backup.display()))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+/// The configuration of a client: of the user where the client has one for all projects, else of this directory.
+fn open(client: McpClient, home: &Path) -> Result<ConfigFile, Fail> {
+    ConfigFile::open(&match client {
+        McpClient::Claude => home.join(".claude.json"),
+        McpClient::Cursor => home.join(".cursor/mcp.json"),
+        McpClient::Gemini => home.join(".gemini/settings.json"),
+        McpClient::Codex => home.join(".codex/config.toml"),
+        McpClient::Vscode => PathBuf::from(".vscode/mcp.json"),
+        McpClient::Json => PathBuf::from(".mcp.json"),
+    })
+}
+
+/// A token for an agent of its own; its secret goes into the client's environment and nowhere else.
+fn create_token(context: &Context, principal: &str) -> Result<String, Fail> {
+    let created = token::create(context, &json!({"principal": principal, "profile": "mcp"}))?;
+    eprintln!(
+        "created {} for {principal}; `shoal token revoke {}` ends it",
+        text(&created, "id"),
+        text(&created, "id")
+    );
+    Ok(text(&created, "token"))
+}
+
+/// What is entered.
 struct Entry {
     program: String,
     session: String,
+    token: Option<String>,
 }
 
 impl Entry {
-    fn server(&self) -> Value {
-        json!({"type": "stdio", "command": self.program, "args": [], "env": {"SHOAL_SESSION": self.session}})
+    fn env(&self) -> Vec<(&'static str, &str)> {
+        let token = self.token.as_deref().map(|token| ("SHOAL_TOKEN", token));
+        [("SHOAL_SESSION", &*self.session)].into_iter().chain(token).collect()
+    }
+
+    fn server(&self, client: McpClient) -> Value {
+        let env: Map<String, Value> =
+            self.env().into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        let mut server = json!({"command": self.program, "args": [], "env": env});
+        // Gemini knows the kind by the members; the others name it.
+        if client != McpClient::Gemini {
+            server["type"] = "stdio".into();
+        }
+        server
     }
 
     fn codex(&self) -> String {
+        let env: Vec<String> =
+            self.env().iter().map(|(name, value)| format!("{name} = {}", toml_text(value))).collect();
+        let passed: Vec<String> = PLACES.iter().map(|name| toml_text(name)).collect();
         format!(
-            "[mcp_servers.shoal]\ncommand = {:?}\nargs = []\nenv_vars = [\"XDG_RUNTIME_DIR\", \"XDG_STATE_HOME\", \"XDG_CONFIG_HOME\"]\n\n[mcp_servers.shoal.env]\nSHOAL_SESSION = {:?}\n",
-            self.program, self.session
+            "[mcp_servers.shoal]\ncommand = {}\nargs = []\nenv_vars = [{}]\n\n[mcp_servers.shoal.env]\n{}\n",
+            toml_text(&self.program),
+            passed.join(", "),
+            env.join("\n")
         )
     }
 
@@ -56,95 +106,65 @@ impl Entry {
     fn text(&self, client: McpClient) -> String {
         match client {
             McpClient::Claude => {
-                format!("claude mcp add --scope user shoal -e SHOAL_SESSION={} -- {}", self.session, self.program)
+                let env = self
+                    .env()
+                    .into_iter()
+                    .map(|(name, value)| format!("-e {} ", shell_word(&format!("{name}={value}"))));
+                let env: String = env.collect();
+                format!("claude mcp add --scope user shoal {env}-- {}", shell_word(&self.program))
             }
             McpClient::Codex => self.codex(),
-            McpClient::Vscode => format!("{:#}", json!({"servers": {"shoal": self.server()}})),
-            McpClient::Cursor | McpClient::Gemini | McpClient::Json => {
-                format!("{:#}", json!({"mcpServers": {"shoal": self.server()}}))
-            }
+            other => format!("{:#}", json!({ key(other): {"shoal": self.server(other)} })),
+        }
+    }
+
+    /// The client's file with the entry in it; everything else stays as it is.
+    fn entered(&self, client: McpClient, file: &ConfigFile) -> Result<String, Fail> {
+        match client {
+            McpClient::Codex => config_file::with_table(file, "mcp_servers", "shoal", &self.codex()),
+            other => config_file::with_member(file, key(other), "shoal", self.server(other)),
         }
     }
 }
 
-/// Reads a file that may be absent.
-fn read(path: &Path) -> Result<Option<String>, Fail> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Fail::Said(format!("{}: {e}", path.display()))),
-    }
+/// The member that holds a client's servers.
+fn key(client: McpClient) -> &'static str {
+    if client == McpClient::Vscode { "servers" } else { "mcpServers" }
 }
 
-/// Writes beside the file, keeps a backup, and renames.
-fn replace(path: &Path, before: Option<&str>, after: &str) -> Result<(), Fail> {
-    let failed = |e: std::io::Error| Fail::Said(format!("{}: {e}", path.display()));
-    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(failed)?;
-    }
-    if let Some(before) = before {
-        std::fs::write(path.with_extension("shoal-backup"), before).map_err(failed)?;
-    }
-    let temp = path.with_extension("shoal-new");
-    std::fs::write(&temp, after).map_err(failed)?;
-    std::fs::rename(&temp, path).map_err(failed)
+/// A basic string of TOML: JSON's escapes are a subset of its.
+fn toml_text(text: &str) -> String {
+    Value::from(text).to_string()
 }
 
-fn merge_json(path: &Path, key: &str, entry: &Entry) -> Result<(), Fail> {
-    let before = read(path)?;
-    let mut config: Value = match before.as_deref().filter(|t| !t.trim().is_empty()) {
-        Some(text) => serde_json::from_str(text).map_err(|e| {
-            Fail::Said(format!("{} is no plain JSON ({e}); enter this by hand:\n{:#}", path.display(), entry.server()))
-        })?,
-        None => json!({}),
-    };
-    let servers = config
-        .as_object_mut()
-        .map(|members| members.entry(key).or_insert_with(|| json!({})))
-        .and_then(Value::as_object_mut)
-        .ok_or_else(|| Fail::Said(format!("{}: `{key}` is no object", path.display())))?;
-    servers.insert("shoal".to_owned(), entry.server());
-    replace(path, before.as_deref(), &format!("{config:#}\n"))
-}
-
-fn append_codex(path: &Path, entry: &Entry) -> Result<ExitCode, Fail> {
-    let before = read(path)?;
-    let text = before.clone().unwrap_or_default();
-    if text.contains("[mcp_servers.shoal]") {
-        return Err(Fail::Said(format!("{} has [mcp_servers.shoal] already; change it there", path.display())));
-    }
-    let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
-    replace(path, before.as_deref(), &format!("{text}{gap}{}", entry.codex()))?;
-    out::line(&format!("entered shoal into {}", path.display()))?;
-    Ok(ExitCode::SUCCESS)
+/// A word of a shell command.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=:@%+,".contains(c);
+    if text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn entry() -> Entry {
-        Entry { program: "/opt/shoal-mcp".into(), session: "work".into() }
+    fn entry(token: Option<&str>) -> Entry {
+        Entry { program: "/opt/my tools/shoal-mcp".into(), session: "work".into(), token: token.map(str::to_owned) }
     }
 
-    #[test]
-    fn other_servers_stay() {
-        let folder = std::env::temp_dir().join(format!("shoal-setup-{}", std::process::id()));
-        let path = folder.join("mcp.json");
-        replace(&path, None, r#"{"mcpServers":{"other":{"command":"x"}},"more":1}"#).expect("written");
-        merge_json(&path, "mcpServers", &entry()).expect("merged");
-        let now: Value = serde_json::from_str(&std::fs::read_to_string(&path).expect("there")).expect("JSON");
-        assert_eq!(now["mcpServers"]["other"]["command"], json!("x"));
-        assert_eq!(now["mcpServers"]["shoal"]["command"], json!("/opt/shoal-mcp"));
-        assert_eq!(now["more"], json!(1));
-        assert!(path.with_extension("shoal-backup").exists());
-        std::fs::remove_dir_all(&folder).expect("removed");
-    }
+    const CLIENTS: [McpClient; 6] =
+        [McpClient::Claude, McpClient::Codex, McpClient::Cursor, McpClient::Vscode, McpClient::Gemini, McpClient::Json];
 
     #[test]
-    fn every_client_has_a_text() {
-        assert!(entry().text(McpClient::Claude).ends_with("-- /opt/shoal-mcp"));
-        assert!(entry().text(McpClient::Vscode).contains("\"servers\""));
-        assert!(entry().text(McpClient::Codex).contains("[mcp_servers.shoal]"));
+    fn every_client_has_a_text_with_program_session_and_token() {
+        for client in CLIENTS {
+            let text = entry(Some("shoal_secret")).text(client);
+            for part in ["/opt/my tools/shoal-mcp", "work", "SHOAL_TOKEN", "shoal_secret"] {
+                assert!(text.contains(part), "{client:?}: {text}");
+            }
+            assert!(!entry(None).text(client).contains("SHOAL_TOKEN"), "{client:?}");
+        }
+        assert!(entry(None).text(McpClient::Claude).ends_with("-- '/opt/my tools/shoal-mcp'"));
+        assert!(entry(None).text(McpClient::Vscode).contains("\"servers\""));
+        assert!(!entry(None).text(McpClient::Gemini).contains("\"type\""));
     }
 }

@@ -11,7 +11,7 @@ const EVENTS: u64 = 256;
 
 /// How a URI is read.
 #[derive(Debug, PartialEq)]
-pub(super) enum Route {
+pub(crate) enum Route {
     /// One call; the answer is the resource.
     Call(Method, Value),
     /// The result of a task, or its record while there is none.
@@ -25,7 +25,7 @@ pub(super) enum Route {
 }
 
 /// Finds the way to read `text`. Errors are plain: there is no such resource, or a parameter is malformed.
-pub(super) fn of(text: &str) -> Result<Route, RpcError> {
+pub(crate) fn of(text: &str) -> Result<Route, RpcError> {
     let uri = Uri::parse(text).map_err(|error| plain(text, &error.to_string()))?;
     let query = Query { uri: &uri, text };
     let segments: Vec<&str> = uri.segments.iter().map(String::as_str).collect();

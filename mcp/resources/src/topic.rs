@@ -6,7 +6,7 @@ use shoal_wire::{Ref, Uri, value};
 
 /// The events of a channel that concern a URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Wants {
+pub enum Wants {
     /// Every one.
     All,
     /// `session` events with one of these actions.
@@ -16,7 +16,8 @@ pub(super) enum Wants {
 }
 
 impl Wants {
-    pub(super) fn event(&self, event: &Event) -> bool {
+    /// Whether an event is one of them.
+    pub fn event(&self, event: &Event) -> bool {
         let payload = value::plain(&event.payload);
         // A summary of dropped events may stand for any of them.
         if payload.get("dropped").is_some() || payload["error"] == "history_lost" {
@@ -35,7 +36,7 @@ impl Wants {
 }
 
 /// The channel behind a URI, if it can be watched. Query parameters do not matter.
-pub(super) fn of(uri: &str) -> Option<(String, Wants)> {
+pub fn of(uri: &str) -> Option<(String, Wants)> {
     let uri = Uri::parse(uri).ok()?;
     let segments: Vec<&str> = uri.segments.iter().map(String::as_str).collect();
     let session = |wants| Some(("session".to_owned(), wants));

@@ -1,6 +1,6 @@
-//! `resources/templates/list`.
+//! The templates of what can be read.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use shoal_wire::EVENTS_MIME;
 
 struct Template {
@@ -73,8 +73,8 @@ const TEMPLATES: [Template; 12] = [
     watchable("shoal://watch/{name}", "watch", "A watch and its notices.", ("notices", "shoal://watch/cm")),
 ];
 
-/// Result of `resources/templates/list`.
-pub(crate) fn list() -> Map<String, Value> {
+/// The entries of `resources/templates/list`.
+pub fn entries() -> Vec<Value> {
     let templates = TEMPLATES.iter().map(|template| {
         let mime = if matches!(template.name, "events" | "watch") { EVENTS_MIME } else { "application/json" };
         let description = match template.example {
@@ -83,11 +83,11 @@ pub(crate) fn list() -> Map<String, Value> {
         };
         json!({ "uriTemplate": template.uri, "name": template.name, "description": description, "mimeType": mime })
     });
-    Map::from_iter([("resourceTemplates".to_owned(), templates.collect())])
+    templates.collect()
 }
 
 /// A description that ends in how to watch the thing.
-pub(super) fn example(description: &str, name: &str, uri: &str) -> String {
+pub(crate) fn example(description: &str, name: &str, uri: &str) -> String {
     format!("{description}\nExample: watch_start(name: \"{name}\", uri: \"{uri}\")")
 }
 
@@ -97,10 +97,9 @@ mod tests {
 
     #[test]
     fn watchable_templates_end_in_an_example() {
-        let listed = list();
-        let templates = listed["resourceTemplates"].as_array().unwrap();
+        let templates = entries();
         assert_eq!(templates.len(), 12);
-        for template in templates {
+        for template in &templates {
             let watchable = !matches!(
                 template["name"].as_str().unwrap(),
                 "transcript-value" | "content-value" | "plan" | "approval"

@@ -1,72 +1,35 @@
-//! `resources/read`.
+//! What a read shows: one content item, and the same as JSON.
 
 use serde_json::{Map, Value, json};
 use shoal_wire::{EVENTS_MIME, Method, limits, text};
 
-use super::event_log;
-use super::route::{self, Route};
-use crate::bound;
-use crate::call::{Call, Failure};
-
-/// Answers `resources/read`.
-pub(crate) async fn read(call: &Call) -> Result<Map<String, Value>, Failure> {
-    let uri = call.text("uri")?;
-    let kernel = &call.server.kernel;
-    let page = match route::of(uri)? {
-        Route::Call(method, params) => Page::of(method, kernel.call(method, &params).await?, uri),
-        Route::TaskResult { task, mut select } => {
-            let record = kernel.call(Method::TaskGet, &json!({ "task": task })).await?;
-            match record["result_ref"].as_str() {
-                None => Page::whole(record),
-                Some(reference) => {
-                    select.insert("ref".to_owned(), json!(reference));
-                    let result = kernel.call(Method::ValueGet, &Value::Object(select)).await?;
-                    Page::of(Method::ValueGet, result, uri)
-                }
-            }
-        }
-        Route::Approval(params) => Page::whole(approval(kernel.call(Method::ApprovalList, &params).await?, &params)?),
-        Route::Events { params, forward } => {
-            let mut body = kernel.call(Method::EventsRead, &params).await?;
-            event_log::describe(&mut body);
-            Page::events(body, forward)
-        }
-        Route::Watch(params) => {
-            let mut body = kernel.call(Method::WatchGet, &params).await?;
-            event_log::describe_notices(&mut body, params["name"].as_str().unwrap_or_default());
-            Page::events(body, false)
-        }
-    };
-    Ok(page.finish(uri))
-}
-
-fn approval(mut list: Value, params: &Value) -> Result<Value, Failure> {
-    match list["approvals"].as_array_mut().and_then(Vec::pop) {
-        Some(approval) => Ok(approval),
-        None => {
-            let plan = params["plan_ref"].as_str().unwrap_or_default();
-            Err(Failure::Kernel(shoal_wire::RpcError::unknown_plan(plan, "unknown")))
-        }
-    }
-}
+use crate::{bound, event_log};
 
 /// What a read shows: one content item and the same, structured.
-struct Page {
-    mime: &'static str,
-    content: Content,
-    structured: Value,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page {
+    /// MIME type of the content.
+    pub mime: &'static str,
+    /// The content.
+    pub content: Content,
+    /// The same as JSON.
+    pub structured: Value,
+    /// `{returned, total}` of a list that lost its end.
     truncated: Option<Value>,
 }
 
-enum Content {
+/// Content of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Text, at most 64 KiB.
     Text(String),
-    /// Base64.
+    /// Bytes as base64.
     Blob(String),
 }
 
 impl Page {
     /// The page of a kernel result, by its shape.
-    fn of(method: Method, mut result: Value, uri: &str) -> Page {
+    pub(crate) fn of(method: Method, mut result: Value, uri: &str) -> Page {
         if method == Method::SessionSnapshot {
             return Page::whole(result["cwd"].take());
         }
@@ -87,7 +50,7 @@ impl Page {
     }
 
     /// JSON that is shown as it is; an array loses its last items when it is too long.
-    fn whole(mut body: Value) -> Page {
+    pub(crate) fn whole(mut body: Value) -> Page {
         let mut truncated = None;
         if bound::size(&body) > limits::TEXT_BYTES {
             match &mut body {
@@ -105,12 +68,13 @@ impl Page {
         Page { mime: "application/json", content: Content::Text(complete(&body)), structured: body, truncated }
     }
 
-    fn events(mut body: Value, forward: bool) -> Page {
+    pub(crate) fn events(mut body: Value, forward: bool) -> Page {
         event_log::fit(&mut body, forward, limits::TEXT_BYTES);
         Page { mime: EVENTS_MIME, content: Content::Text(complete(&body)), structured: body, truncated: None }
     }
 
-    fn finish(self, uri: &str) -> Map<String, Value> {
+    /// The members of a `resources/read` result.
+    pub fn finish(self, uri: &str) -> Map<String, Value> {
         let mut item = json!({ "uri": uri, "mimeType": self.mime });
         match self.content {
             Content::Text(text) => item["text"] = json!(text),

@@ -1,11 +1,9 @@
-//! `resources/list`: six roots, then what lives now.
+//! What is listed: six roots, then what lives now.
 
-use serde_json::{Map, Value, json};
-use shoal_wire::{EVENTS_MIME, Method, Ref};
+use serde_json::{Value, json};
+use shoal_wire::{EVENTS_MIME, Ref};
 
-use super::templates::example;
-use crate::call::Failure;
-use crate::kernel::Kernel;
+use crate::templates::example;
 
 /// URI, name, description, and a name to watch it by; the order is part of the protocol.
 const ROOTS: [(&str, &str, &str, &str); 6] = [
@@ -17,35 +15,37 @@ const ROOTS: [(&str, &str, &str, &str); 6] = [
     ("shoal://pty", "pty", "Open terminals.", "ptys"),
 ];
 
-/// Answers `resources/list`. Without a kernel the roots alone are listed; a query that fails is left out.
-pub(crate) async fn live(kernel: &Kernel) -> Result<Map<String, Value>, Failure> {
-    let mut resources: Vec<Value> = ROOTS
-        .iter()
-        .map(|(uri, name, description, watch)| entry(uri, name, &example(description, watch, uri), "application/json"))
-        .collect();
-    if kernel.attached().await.is_ok() {
-        let none = json!({});
-        let (tasks, plans, ptys, watches) = tokio::join!(
-            kernel.call(Method::TaskList, &none),
-            kernel.call(Method::PlanList, &none),
-            kernel.call(Method::PtyList, &none),
-            kernel.call(Method::WatchList, &none),
-        );
-        resources
-            .extend(items(&tasks, None).iter().filter_map(|task| by_ref(task, "task", &label(task, "state", "src"))));
-        resources.extend(
-            items(&plans, None).iter().filter_map(|plan| by_ref(plan, "plan_ref", &label(plan, "state", "verdict"))),
-        );
-        resources
-            .extend(items(&ptys, Some("ptys")).iter().filter_map(|pty| by_ref(pty, "pty_id", &label(pty, "cmd", ""))));
-        resources.extend(items(&watches, Some("watches")).iter().filter_map(watch));
-    }
-    Ok(Map::from_iter([("resources".to_owned(), Value::Array(resources))]))
+/// What lives now, as far as it could be asked: results of `task.list`, `plan.list`, `pty.list` and `watch.list`.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    /// Tasks.
+    pub tasks: Option<Value>,
+    /// Plans.
+    pub plans: Option<Value>,
+    /// Terminals.
+    pub ptys: Option<Value>,
+    /// Watches.
+    pub watches: Option<Value>,
 }
 
-fn items<'r>(result: &'r Result<Value, Failure>, member: Option<&str>) -> &'r [Value] {
-    let Ok(result) = result else { return &[] };
-    let list = member.map_or(Some(result), |member| result.get(member));
+/// The entries of `resources/list`: the roots, then what lives now.
+pub fn entries(live: &Live) -> Vec<Value> {
+    let roots = ROOTS.iter();
+    let mut entries: Vec<Value> = roots
+        .map(|(uri, name, description, watch)| entry(uri, name, &example(description, watch, uri), "application/json"))
+        .collect();
+    let task = |task| by_ref(task, "task", &label(task, "state", "src"));
+    let plan = |plan| by_ref(plan, "plan_ref", &label(plan, "state", "verdict"));
+    let pty = |pty| by_ref(pty, "pty_id", &label(pty, "cmd", ""));
+    entries.extend(items(live.tasks.as_ref(), None).iter().filter_map(task));
+    entries.extend(items(live.plans.as_ref(), None).iter().filter_map(plan));
+    entries.extend(items(live.ptys.as_ref(), Some("ptys")).iter().filter_map(pty));
+    entries.extend(items(live.watches.as_ref(), Some("watches")).iter().filter_map(watch));
+    entries
+}
+
+fn items<'r>(result: Option<&'r Value>, member: Option<&str>) -> &'r [Value] {
+    let list = result.and_then(|result| member.map_or(Some(result), |member| result.get(member)));
     list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
