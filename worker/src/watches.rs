@@ -91,11 +91,12 @@ pub(crate) fn start(session: &Arc<Session>, spec: Spec, starter: Starter) -> Res
     let filter = filter.map(|filter| try_on_sample(filter, &*source, &spec)).transpose()?;
     let running = watches.enter(&spec)?;
     let (begun, taken) = sync_channel(1);
-    let driver =
-        Driver::new(spec.clone(), filter, source, running.clone(), Arc::downgrade(session), begun);
+    let driver = Driver::new(spec.clone(), filter, source, running.clone(), Arc::downgrade(session), begun);
     let thread = stack::spawn_evaluator("watch", move || driver.run());
     let began: Began = match thread {
-        Ok(_) => taken.recv_timeout(BEGUN_WITHIN).unwrap_or_else(|_| Err(RpcError::internal("the watch did not begin"))),
+        Ok(_) => {
+            taken.recv_timeout(BEGUN_WITHIN).unwrap_or_else(|_| Err(RpcError::internal("the watch did not begin")))
+        }
         Err(error) => Err(RpcError::internal(format!("no thread for the watch: {error}"))),
     };
     let began = began.and_then(|shape| {
@@ -107,7 +108,12 @@ pub(crate) fn start(session: &Arc<Session>, spec: Spec, starter: Starter) -> Res
     match began {
         Ok(shape) => {
             watches.unrestored().remove(&spec.name);
-            log::event(session, "watch.started", &spec.name, json!({"uri": spec.uri, "shape": shape.word(), "lang": spec.lang}));
+            log::event(
+                session,
+                "watch.started",
+                &spec.name,
+                json!({"uri": spec.uri, "shape": shape.word(), "lang": spec.lang}),
+            );
             Ok(shape)
         }
         Err(error) => {
@@ -181,7 +187,12 @@ impl Watches {
         let others = running.keys().filter(|other| *other != name).count();
         if others >= WATCHES {
             let (max, used) = (WATCHES as u64, others as u64);
-            return Err(RpcError::quota("watches_per_session", max, used, format!("a session has at most {max} watches")));
+            return Err(RpcError::quota(
+                "watches_per_session",
+                max,
+                used,
+                format!("a session has at most {max} watches"),
+            ));
         }
         Ok(())
     }
@@ -252,7 +263,10 @@ impl Watches {
         if let Err(error) = session.broker.request(UpMethod::Watch, &json!({"action": "have", "specs": specs})) {
             log::untold("*", &error);
         }
-        self.listeners().drain().flat_map(|(_, inboxes)| inboxes).for_each(|inbox| inbox.ended("the broker was replaced"));
+        self.listeners()
+            .drain()
+            .flat_map(|(_, inboxes)| inboxes)
+            .for_each(|inbox| inbox.ended("the broker was replaced"));
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Running>>> {

@@ -153,7 +153,11 @@ struct Budget {
 
 impl Meter for Budget {
     fn step(&self, _n: u64) -> Result<(), String> {
-        if clock::now() < self.until { Ok(()) } else { Err(format!("a filter has {} s for an event", FILTER_MS / 1000)) }
+        if clock::now() < self.until {
+            Ok(())
+        } else {
+            Err(format!("a filter has {} s for an event", FILTER_MS / 1000))
+        }
     }
 
     fn alloc(&self, bytes: u64) -> Result<(), String> {

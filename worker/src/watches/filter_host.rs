@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use shoal_eval::cancel::{CancelToken, Cancelled};
 use shoal_eval::host::{
-    At, Chain, Clock, Dir, Entry, FileError, FileErrorKind, Files, Finished, Host, Meta, Processes, Resources, RunError,
-    StartError, StartErrorKind, Store, System, WatchStart, WriteMode,
+    At, Chain, Clock, Dir, Entry, FileError, FileErrorKind, Files, Finished, Host, Meta, Processes, Resources,
+    RunError, StartError, StartErrorKind, Store, System, WatchStart, WriteMode,
 };
 use shoal_value::{ErrorValue, PathValue, Record, Str, Table, Value, code};
 use shoal_watch::limits::FILTER_CALLS;

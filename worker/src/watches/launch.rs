@@ -78,7 +78,8 @@ fn request(id: CommandId, configured: &Configured, place: &Place, program: Vec<u
     let argv = std::iter::once(&configured.command).chain(&configured.args);
     let argv = argv.map(|arg| Bytes::new(arg.as_bytes())).collect::<Result<Vec<_>, _>>();
     let over = |name: &str| configured.env.iter().any(|(set, _)| set == name);
-    let own = place.env.iter().filter(|(name, _)| !over(name)).map(|(name, value)| [name.as_bytes(), b"=", value].concat());
+    let own =
+        place.env.iter().filter(|(name, _)| !over(name)).map(|(name, value)| [name.as_bytes(), b"=", value].concat());
     let set = configured.env.iter().map(|(name, value)| format!("{name}={value}").into_bytes());
     let env = own.chain(set).map(Bytes::new).collect::<Result<Vec<_>, _>>();
     let long = |_| "its command line or environment is too long".to_owned();
@@ -123,7 +124,8 @@ fn find(place: &Place, name: &str) -> Option<Vec<u8>> {
         let meta = files.meta(At { dir: &place.cwd, path }, true);
         meta.is_ok_and(|meta| meta.kind == FileKind::File && meta.executable)
     };
-    let absolute = |path: Vec<u8>| if path.starts_with(b"/") { path } else { [place.cwd.path().as_bytes(), b"/", &path].concat() };
+    let absolute =
+        |path: Vec<u8>| if path.starts_with(b"/") { path } else { [place.cwd.path().as_bytes(), b"/", &path].concat() };
     if name.contains('/') {
         return Some(absolute(name.as_bytes().to_vec())).filter(|path| is_program(path));
     }

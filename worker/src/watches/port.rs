@@ -47,7 +47,13 @@ impl Resources for Ports {
         watch_list(&*self.session()?)
     }
 
-    fn call_tool(&self, _server: &str, _tool: &str, _args: &Record, _cancel: &CancelToken) -> Result<Value, ErrorValue> {
+    fn call_tool(
+        &self,
+        _server: &str,
+        _tool: &str,
+        _args: &Record,
+        _cancel: &CancelToken,
+    ) -> Result<Value, ErrorValue> {
         Err(ErrorValue::new(code::NOT_PERMITTED, "call_tool: only filters of watches may call tools"))
     }
 
@@ -127,9 +133,8 @@ fn contents(contents: Contents) -> Result<Value, ErrorValue> {
 
 /// The watches as a table.
 pub(crate) fn watch_list(session: &Session) -> Result<Table, ErrorValue> {
-    let columns = [
-        "name", "uri", "shape", "lang", "state", "events", "notices", "persist", "restore_failed", "last_error",
-    ];
+    let columns =
+        ["name", "uri", "shape", "lang", "state", "events", "notices", "persist", "restore_failed", "last_error"];
     let row = |watch: &Json| {
         let members = columns.iter().map(|column| ((*column).to_owned(), watch[column].clone()));
         record(&Json::Object(members.collect()))

@@ -93,6 +93,10 @@ pub(crate) fn read(session: &Session, uri: &str) -> Result<Page, RpcError> {
 }
 
 /// Asks for a reading method of the kernel.
-pub(crate) fn ask(session: &Session, method: Method, params: &serde_json::Value) -> Result<serde_json::Value, RpcError> {
+pub(crate) fn ask(
+    session: &Session,
+    method: Method,
+    params: &serde_json::Value,
+) -> Result<serde_json::Value, RpcError> {
     session.broker.request(UpMethod::Resource, &json!({"method": method.name(), "params": params}))
 }
