@@ -31,18 +31,8 @@ fn the_main_job_over_the_official_client() {
         .env("PLACE_UID", place.uid().to_string())
         .output()
         .expect("python runs");
-    end_kernel(&place);
+    processes::end_kernels_of(&place);
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{out}\n{err}");
     assert!(out.trim_end().ends_with("all good"), "{out}\n{err}");
-}
-
-/// Ends the kernel that the facade started, and waits for it.
-fn end_kernel(place: &Place) {
-    use std::os::unix::fs::MetadataExt as _;
-    let ours = |pid: i32| std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|m| m.uid() == place.uid());
-    for process in processes::all().into_iter().filter(|p| p.comm == "shoal-kernel" && ours(p.pid)) {
-        processes::signal(process.pid, nix::sys::signal::Signal::SIGTERM);
-        shoal_harness::until("the kernel ends", || !processes::is_running(process.pid));
-    }
 }

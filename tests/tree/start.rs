@@ -108,18 +108,10 @@ fn twenty_facades_on_a_cold_machine_make_one_kernel() {
         })
         .collect();
     assert_eq!(ids.len(), 20);
-    let kernels: Vec<_> =
-        processes::all().into_iter().filter(|p| p.comm == "shoal-kernel" && is_of(&place, p.pid)).collect();
+    let kernels = processes::kernels_of(&place);
     assert_eq!(kernels.len(), 1, "{kernels:?}");
     for facade in facades {
         assert!(facade.close().success());
     }
-    processes::signal(kernels[0].pid, nix::sys::signal::Signal::SIGTERM);
-    shoal_harness::until("the kernel ends", || !processes::is_running(kernels[0].pid));
-}
-
-/// Whether a process runs as the place's user.
-fn is_of(place: &Place, pid: i32) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|m| m.uid() == place.uid())
+    processes::end_kernels_of(&place);
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use crate::Place;
+
 /// One process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
@@ -48,6 +50,26 @@ pub fn tree(root: i32) -> Vec<Process> {
         at += 1;
     }
     found
+}
+
+/// Kernels whose socket is in the place: those that a client of the place started.
+///
+/// The user does not tell them apart: an ordinary user's tests all run as that user.
+pub fn kernels_of(place: &Place) -> Vec<Process> {
+    let run = place.path("run").into_os_string().into_encoded_bytes();
+    let is_in_place = |pid: i32| {
+        let words = std::fs::read(Path::new("/proc").join(pid.to_string()).join("cmdline"));
+        words.is_ok_and(|words| words.windows(run.len()).any(|part| part == run))
+    };
+    all().into_iter().filter(|process| process.comm == "shoal-kernel" && is_in_place(process.pid)).collect()
+}
+
+/// Ends the kernels of a place that no test started itself, and waits for them.
+pub fn end_kernels_of(place: &Place) {
+    for kernel in kernels_of(place) {
+        signal(kernel.pid, nix::sys::signal::Signal::SIGTERM);
+        crate::until("the kernel ends", || !is_running(kernel.pid));
+    }
 }
 
 /// Whether a process runs; a zombie does not.
