@@ -117,10 +117,26 @@ impl Store {
         Ok(())
     }
 
-    /// Removes a blob and its file; the file is gone only after the commit that forgets it.
-    pub(crate) fn delete_blob(&mut self, hash: &Digest) -> Result<PathBuf, JournalError> {
+    /// Forgets a blob. Its file goes after the commit, see [`Store::remove_forgotten`].
+    pub(crate) fn delete_blob(&mut self, hash: &Digest) -> Result<(), JournalError> {
         self.db.prepare_cached("DELETE FROM blob WHERE hash = ?1")?.execute(params![hash])?;
-        Ok(file_of(&self.dir, hash))
+        self.forgotten.push(*hash);
+        Ok(())
+    }
+
+    /// Removes the files of blobs that are forgotten for good: those that were not stored again meanwhile, and whose
+    /// transaction was not rolled back. A file that stays is no blob any more and does no harm.
+    pub(crate) fn remove_forgotten(&mut self) {
+        for hash in std::mem::take(&mut self.forgotten) {
+            if self.has_blob(&hash).unwrap_or(true) {
+                continue;
+            }
+            if let Err(e) = std::fs::remove_file(file_of(&self.dir, &hash))
+                && e.kind() != std::io::ErrorKind::NotFound
+            {
+                eprintln!("shoal-broker: collected blob stays: {e}");
+            }
+        }
     }
 }
 
@@ -170,13 +186,14 @@ fn make_dirs(root: &Path, dir: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Syncs blob files and the directories that name them.
+/// Syncs blob files and the directories that name them; those that could not be synced stay in the list.
 pub(crate) fn sync_files(files: &mut Vec<PathBuf>) -> Result<(), JournalError> {
-    for path in files.drain(..) {
-        fs::sync_file(&path)?;
+    while let Some(path) = files.last() {
+        fs::sync_file(path)?;
         if let Some(parent) = path.parent() {
             File::open(parent)?.sync_all()?;
         }
+        files.pop();
     }
     Ok(())
 }

@@ -62,12 +62,10 @@ pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, 
     let mut due: Digest = [0; 32];
     let mut first_bad = None;
     let mut found = false;
-    let mut opened = 0i64;
     while let Some(row) = cursor.next()? {
         let entry: i64 = row.get(0)?;
         let part: String = row.get(1)?;
         let (prev, digest): (Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?);
-        opened += i64::from(part == "open");
         found |= wanted.is_some_and(|w| hex(&digest) == w);
         let body = crate::query::by_id(db, entry)?.and_then(|row| match part.as_str() {
             "open" => Some(open_body(&row)),
@@ -82,19 +80,28 @@ pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, 
         due = digest.try_into().unwrap_or([0; 32]);
     }
     if first_bad.is_none() {
-        first_bad = unlinked(db, rows, opened)?;
+        first_bad = unlinked(db)?;
     }
     let head = (due != [0; 32]).then(|| hex(&due));
     let head_found = wanted.map(|_| found);
     Ok(Verified { ok: first_bad.is_none() && head_found != Some(false), rows, head, first_bad, head_found })
 }
 
-/// A row without its link: added behind the chain's back, or its link removed.
-fn unlinked(db: &Connection, rows: i64, opened: i64) -> Result<Option<i64>, JournalError> {
-    let sql = "SELECT id FROM entry WHERE NOT EXISTS (SELECT 1 FROM link WHERE entry_id = id AND part = 'open')
-        OR (ok IS NOT NULL AND NOT EXISTS (SELECT 1 FROM link WHERE entry_id = id AND part = 'close')) ORDER BY id LIMIT 1";
-    let missing = db.query_row(sql, [], |r| r.get(0)).optional()?;
-    Ok(missing.or_else(|| (rows != opened).then_some(0)))
+/// What the links alone do not tell: a row without its link or with one too many, a closed row that looks open or the other
+/// way round, an output of a row that has none yet, a truth that is neither.
+fn unlinked(db: &Connection) -> Result<Option<i64>, JournalError> {
+    let sql = "SELECT min(bad) FROM (
+        SELECT min(id) AS bad FROM entry WHERE NOT EXISTS (SELECT 1 FROM link WHERE entry_id = id AND part = 'open')
+        UNION ALL SELECT min(id) FROM entry
+            WHERE (ok IS NOT NULL OR dur_ns IS NOT NULL OR status IS NOT NULL OR ended IS NOT NULL
+                OR EXISTS (SELECT 1 FROM output WHERE entry_id = id))
+            AND NOT EXISTS (SELECT 1 FROM link WHERE entry_id = id AND part = 'close')
+        UNION ALL SELECT min(id) FROM entry WHERE (ok IS NULL OR dur_ns IS NULL)
+            AND EXISTS (SELECT 1 FROM link WHERE entry_id = id AND part = 'close')
+        UNION ALL SELECT min(id) FROM entry WHERE opaque NOT IN (0, 1) OR ok NOT IN (0, 1)
+        UNION ALL SELECT min(entry_id) FROM (SELECT entry_id FROM link GROUP BY entry_id, part HAVING count(*) > 1)
+        UNION ALL SELECT min(entry_id) FROM output WHERE entry_id NOT IN (SELECT id FROM entry))";
+    Ok(db.query_row(sql, [], |r| r.get(0))?)
 }
 
 /// Lower-case hex.

@@ -75,6 +75,19 @@ pub(crate) fn sync_file(path: &Path) -> Result<(), JournalError> {
     }
 }
 
+/// Free bytes below which an unavailable journal stays so: a row, its pages and its blob fit into this many times over.
+const ROOM: u64 = 256 * 1024;
+
+/// Whether the file system has room for work to go on.
+pub(crate) fn has_room(dir: &Path) -> Result<bool, JournalError> {
+    let stat =
+        nix::sys::statvfs::statvfs(dir).map_err(|e| JournalError::Unavailable(format!("{}: {e}", dir.display())))?;
+    // The fields' widths differ by system.
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)]
+    let free = (stat.blocks_available() as u64).saturating_mul(stat.fragment_size() as u64);
+    Ok(free >= ROOM)
+}
+
 /// Makes the reserve if it is not there in full.
 pub(crate) fn make_reserve(dir: &Path) -> Result<(), JournalError> {
     let path = dir.join("reserve");

@@ -55,26 +55,24 @@ impl Store {
         if found == 0 { Err(JournalError::Unknown("blob")) } else { Ok(digest) }
     }
 
-    /// Collects. The files of deleted blobs are removed by the caller after the commit: see [`Store::gc`]'s second part.
-    pub fn gc(&mut self, request: GcRequest) -> Result<(GcReport, Vec<std::path::PathBuf>), JournalError> {
+    /// Collects. Files of deleted blobs go after the commit that forgets them.
+    pub fn gc(&mut self, request: GcRequest) -> Result<GcReport, JournalError> {
         let total: i64 = self.db.query_row("SELECT coalesce(sum(stored_len), 0) FROM blob", [], |r| r.get(0))?;
         let chosen = self.choose(request, total)?;
         let reclaimed = chosen.iter().map(|(_, len)| len).sum();
-        let mut files = Vec::new();
         if request.apply {
             for (hash, _) in &chosen {
-                files.push(self.delete_blob(hash)?);
+                self.delete_blob(hash)?;
             }
         }
         let candidates = i64::try_from(chosen.len()).unwrap_or(i64::MAX);
-        let report = GcReport {
+        Ok(GcReport {
             candidates,
             deleted: if request.apply { candidates } else { 0 },
             dry_run: !request.apply,
             reclaimed_bytes: reclaimed,
             remaining_bytes: total.saturating_sub(reclaimed),
-        };
-        Ok((report, files))
+        })
     }
 
     fn choose(&self, request: GcRequest, total: i64) -> Result<Vec<(Digest, i64)>, JournalError> {

@@ -1,4 +1,4 @@
-//! Journal and content store of a Shoal kernel.
+//! Journal, content store and token file of a Shoal kernel: what its state directory holds.
 //!
 //! One SQLite database and one directory of compressed files inside the state directory. [`Journal`] owns them on a
 //! thread of its own: jobs are queued, run in groups inside one transaction, and answered after the commit, so that
@@ -21,12 +21,14 @@ mod error;
 mod fs;
 mod gc;
 mod group;
+mod owner;
 mod plan;
 mod query;
 mod recover;
 mod row;
 mod schema;
 mod store;
+mod tokens;
 mod undo;
 mod watch;
 mod wire;
@@ -40,5 +42,6 @@ pub use plan::PlanRecord;
 pub use query::Query;
 pub use row::{Closing, Ended, Kind, NewRow, Output, OutputData, Row};
 pub use store::{Store, Usage};
+pub use tokens::{NewToken, Token, TokenFile, TokenStamp};
 pub use undo::UndoRecord;
 pub use watch::SavedWatch;

@@ -30,6 +30,8 @@ pub struct Store {
     head: Digest,
     /// Blob files written since the last sync.
     pub(crate) unsynced: Vec<PathBuf>,
+    /// Blobs deleted since the last commit.
+    pub(crate) forgotten: Vec<Digest>,
 }
 
 impl Store {
@@ -40,7 +42,7 @@ impl Store {
         let db = schema::open(&path)?;
         fs::make_private(&path)?;
         let head = chain::head(&db)?;
-        Ok(Self { db, dir: dir.to_owned(), head, unsynced: Vec::new() })
+        Ok(Self { db, dir: dir.to_owned(), head, unsynced: Vec::new(), forgotten: Vec::new() })
     }
 
     /// After a rollback the chain's head is what the database says.
@@ -191,6 +193,19 @@ impl Store {
     pub fn blob_kind(&self, hash: &Digest) -> Result<Option<String>, JournalError> {
         let sql = "SELECT kind FROM output WHERE hash = ?1 ORDER BY entry_id LIMIT 1";
         Ok(self.db.prepare_cached(sql)?.query_row(params![hash], |r| r.get(0)).optional()?)
+    }
+
+    /// Opens the database again, as it lies there now, and looks through all of it; the first thing that is wrong is the
+    /// error. What can be read stays readable.
+    pub(crate) fn reopen(&mut self) -> Result<(), JournalError> {
+        // The old connection goes first: it holds the lock.
+        drop(std::mem::replace(&mut self.db, Connection::open_in_memory()?));
+        self.db = schema::open(&self.dir.join("journal.db"))?;
+        let found: String = self.db.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
+        if found != "ok" {
+            return Err(JournalError::Unusable(found));
+        }
+        self.reload_head()
     }
 
     /// Syncs what was written since the last sync: blob files, their directories, then the write-ahead log.

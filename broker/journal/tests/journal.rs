@@ -229,10 +229,24 @@ fn collection_is_a_dry_run_and_spares_pins() {
     let pinned = hashes[0].iter().map(|b| format!("{b:02x}")).collect::<String>();
     journal.wait(move |s| s.pin(&pinned)).expect("pinned");
     let request = GcRequest { budget_bytes: Some(0), ..GcRequest::default() };
-    let (dry, files) = journal.wait(move |s| s.gc(request)).expect("ran");
-    assert_eq!((dry.candidates, dry.deleted, dry.dry_run, files.len()), (2, 0, true, 0));
-    let (done, files) = journal.wait(move |s| s.gc(GcRequest { apply: true, ..request })).expect("ran");
-    assert_eq!((done.deleted, files.len()), (2, 2));
+    let files = || {
+        let all = std::fs::read_dir(dir.path().join("cas")).expect("there").flatten().map(|entry| entry.path());
+        all.filter(|path| !path.ends_with("tmp"))
+            .flat_map(|path| std::fs::read_dir(path).expect("there").flatten())
+            .flat_map(|entry| std::fs::read_dir(entry.path()).expect("there").flatten())
+            .count()
+    };
+    let dry = journal.wait(move |s| s.gc(request)).expect("ran");
+    assert_eq!((dry.candidates, dry.deleted, dry.dry_run, files()), (2, 0, true, 3));
+    // One of them is stored again in the same transaction: its file stays.
+    let done = journal.wait(move |s| {
+        let done = s.gc(GcRequest { apply: true, ..request })?;
+        s.put_blob(&[2; 20_000])?;
+        Ok(done)
+    });
+    assert_eq!((done.expect("ran").deleted, files()), (2, 2));
+    let again = hashes[2];
+    assert_eq!(journal.wait(move |s| s.blob(&again, 0, 1)).expect("stored again").bytes, [2]);
     let first = hashes[0];
     assert!(journal.wait(move |s| s.blob(&first, 0, 1)).is_ok());
     let unknown = journal.wait(|s| s.pin(&"0".repeat(64)));
