@@ -15,25 +15,35 @@ use crate::session::Session;
 
 /// The claim of a parsed source. A plan's also has what it is bound to.
 pub(crate) fn of(session: &Session, program: &Program, state: &State, run: &Arc<RunState>, plan: bool) -> Json {
-    let effects = derive(session, program, state, run);
+    let claimed = plan.then(|| session.evaluators.claim(program, state, request(run)));
+    let effects = match &claimed {
+        Some(claimed) => claimed.effects.clone(),
+        None => derive(session, program, state, run),
+    };
     let description = describe(program);
     let names: Vec<_> = description.values.iter().chain(&description.commands).map(|name| &**name).collect();
     let mut claim = json!({
         "effects": effects_json(&effects), "reversibility": reversibility(&effects),
         "head": description.head.as_deref().unwrap_or_default(), "names": names,
     });
-    if plan {
+    if let Some(claimed) = &claimed {
         claim["ast"] = to_json(program);
         claim["cwd"] = wire_path(state.place.cwd.path().as_bytes());
+        for (name, member) in crate::bound::members(claimed, &state.place.cwd, &run.cancel) {
+            claim[name] = member;
+        }
     }
     claim
 }
 
 /// The effects of a program, derived without running it. A cancel ends the derivation, which is opaque then.
 pub(crate) fn derive(session: &Session, program: &Program, state: &State, run: &Arc<RunState>) -> Vec<Effect> {
+    session.evaluators.derive(program, state, request(run))
+}
+
+fn request(run: &Arc<RunState>) -> Run {
     let meter: Arc<RunState> = Arc::clone(run);
-    let request = Run { id: 0, cancel: run.cancel.clone(), meter, sink: Arc::new(Silent) };
-    session.evaluators.derive(program, state, request)
+    Run { id: 0, cancel: run.cancel.clone(), meter, sink: Arc::new(Silent) }
 }
 
 /// `irreversible` if something can never be taken back.

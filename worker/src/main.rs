@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod bound;
 mod broker_edge;
 mod capture;
 mod claim;

@@ -155,7 +155,7 @@ impl Journal for Ports {
         Ok(rows.iter().map(row).collect())
     }
 
-    fn undo(&self, entry: Option<&str>, cancel: &CancelToken) -> Result<UndoReport, ErrorValue> {
+    fn undo(&self, entry: Option<&str>, root: Option<&[u8]>, cancel: &CancelToken) -> Result<UndoReport, ErrorValue> {
         let named = entry.map(|entry| entry.parse::<i64>()).transpose();
         let named = named.map_err(|_| ErrorValue::arg_error("undo: an entry is named by its number"))?;
         let entries = match named {
@@ -166,6 +166,9 @@ impl Journal for Ports {
             let steps = self.steps(entry)?;
             if steps.is_empty() && named.is_none() {
                 continue;
+            }
+            if let Some(root) = root {
+                steps.iter().try_for_each(|step| step.stays_below(root))?;
             }
             let mut undone = self.undone.lock().unwrap_or_else(PoisonError::into_inner);
             let mut actions: Vec<Str> = Vec::new();

@@ -1,5 +1,6 @@
 //! Effects: what a program may do to the world, as far as its text tells.
 
+mod bound;
 mod calls;
 mod commands;
 mod derive;
@@ -8,6 +9,7 @@ mod walk;
 
 use std::fmt;
 
+pub use bound::{Claimed, Reached, Started};
 pub(crate) use derive::{Derived, derive};
 use shoal_value::Str;
 

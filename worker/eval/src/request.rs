@@ -159,10 +159,19 @@ impl Evaluators {
     /// Derives the effects of a program in a state, without running anything. Files are read only to expand patterns and
     /// to analyse scripts named by static paths.
     pub fn derive(&self, program: &Program, state: &State, run: Run) -> Vec<crate::effects::Effect> {
+        self.derived(program, state, run, false).effects
+    }
+
+    /// The same, with everything else a plan of the program is bound to.
+    pub fn claim(&self, program: &Program, state: &State, run: Run) -> crate::effects::Claimed {
+        self.derived(program, state, run, true).into()
+    }
+
+    fn derived(&self, program: &Program, state: &State, run: Run, binds: bool) -> crate::effects::Derived {
         let root = Root::new(RootKind::Session, state.bindings.clone());
         let mut machine = Machine::new(self.0.clone(), run, state.place.clone(), root.clone());
         machine.transcript.clone_from(&state.transcript);
-        crate::effects::derive(&mut machine, &root, program).effects
+        crate::effects::derive(&mut machine, &root, program, binds)
     }
 }
 

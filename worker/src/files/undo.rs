@@ -116,6 +116,31 @@ impl Before {
 }
 
 impl Inverse {
+    /// Refuses what would touch anything outside `root`, or reach it by a symbolic link.
+    pub(crate) fn stays_below(&self, root: &[u8]) -> Result<(), ErrorValue> {
+        let root = super::dir::normal(root);
+        for path in std::iter::once(&self.path).chain(&self.moved_to) {
+            let path = super::dir::normal(&decode(path)?);
+            let shown = String::from_utf8_lossy(&path).into_owned();
+            let below = path.strip_prefix(&*root).and_then(|rest| rest.strip_prefix(b"/"));
+            let Some(below) = below else {
+                let text = format!("{shown} lies outside {}; nothing was undone", String::from_utf8_lossy(&root));
+                return Err(ErrorValue::new(code::PERMISSION, text));
+            };
+            let mut parent = root.clone();
+            let parts: Vec<&[u8]> = below.split(|b| *b == b'/').collect();
+            for part in parts.iter().take(parts.len().saturating_sub(1)) {
+                parent.push(b'/');
+                parent.extend_from_slice(part);
+                if matches!(look(&parent), Known::Link { .. }) {
+                    let text = format!("{} is a symbolic link; nothing was undone", String::from_utf8_lossy(&parent));
+                    return Err(ErrorValue::new(code::PERMISSION, text));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the change back. The text says what was done; nothing if it is as it was already.
     pub(crate) fn carry_out(&self) -> Result<Option<String>, ErrorValue> {
         let path = decode(&self.path)?;

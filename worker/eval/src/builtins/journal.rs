@@ -26,11 +26,11 @@ pub(super) const COMMANDS: &[Command] = commands! {
         Values, (0, 0), Bare, Plain(Types::TABLE), Journal, |ctx, args| table(ctx, &args, true);
 
     /// Takes back the file changes of a journal entry, of the newest one that has any if ID is not given: a record
-    /// `{entry, undone, actions}`.
+    /// `{entry, undone, actions}`. With `--root` nothing is undone unless all of it lies below that directory.
     ///
     /// shoal> undo
     /// ! custom
-    undo "undo [ID]": [], Texts, (0, 1), Bare, Plain(Types::RECORD), Undo, undo;
+    undo "undo [ID] [--root=DIR]": [setting("root", Types::STR.or(Types::PATH))], Texts, (0, 1), Bare, Plain(Types::RECORD), Undo, undo;
 };
 
 const COLUMNS: [&str; 7] = ["id", "ts", "principal", "src", "ok", "status", "effects"];
@@ -79,7 +79,13 @@ fn undo(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
     let Some(journal) = host.journal() else {
         return Err(ErrorValue::new(code::CUSTOM, "undo: there is no journal here").into());
     };
-    let report = journal.undo(entry.as_deref(), ctx.cancel())?;
+    let root = match args.flag("root") {
+        Some(Value::Path(path)) => Some(path.clone()),
+        Some(Value::Str(text)) => Some(shoal_value::PathValue::from(&**text)),
+        _ => None,
+    };
+    let root = root.map(|root| crate::ctx::join_path(ctx.cwd().path(), &root));
+    let report = journal.undo(entry.as_deref(), root.as_ref().map(|root| root.as_bytes()), ctx.cancel())?;
     let record = [
         ("entry", report.entry.into()),
         ("undone", report.undone.into()),

@@ -79,7 +79,10 @@ impl Deriver<'_> {
             for arg in &args.pos {
                 // The stage itself is a program, whatever builtin has its name.
                 match &arg.ungrouped().kind {
-                    ExprKind::Cmd(call) => drop(self.words(call)),
+                    ExprKind::Cmd(call) => {
+                        let (args, _) = self.words(call);
+                        self.program_call(call, &args);
+                    }
                     _ => drop(self.expr(arg)),
                 }
             }
@@ -242,6 +245,7 @@ impl Deriver<'_> {
             if let Some(command) = standard().command(name) {
                 return self.builtin_command(command, &positional);
             }
+            self.starts(name, &positional, None);
             self.add(Effect::Opaque);
             return Known::data();
         }

@@ -89,8 +89,16 @@ impl Deriver<'_> {
         if call.head.path && !call.forced && head.ends_with(".shl") {
             return self.script(Some(head.to_string()), true);
         }
-        self.add(Effect::Opaque);
+        self.program_call(call, &args);
         Known::data()
+    }
+
+    /// A command that is a program, whatever builtin has its name.
+    pub(super) fn program_call(&mut self, call: &CmdCall, args: &[Known]) {
+        let input = call.redirects.iter().find(|redirect| redirect.kind == RedirectKind::In);
+        let input = input.and_then(|redirect| self.arg(&redirect.target).pop()).and_then(|known| known.text());
+        self.starts(&call.head.text, args, input.as_deref());
+        self.add(Effect::Opaque);
     }
 
     /// The values an argument may become; a flag becomes none.
@@ -269,6 +277,9 @@ impl Deriver<'_> {
     fn script(&mut self, file: Option<String>, fresh: bool) -> Known {
         let path = self.path(file.as_deref());
         self.add(Effect::Read(path.clone()));
+        if *path != *"*" {
+            self.leans_on(&path);
+        }
         if self.files.iter().any(|open| **open == *path) {
             return Known::any();
         }

@@ -7,6 +7,7 @@ use shoal_syntax::ast::{Name, Program};
 use shoal_value::{PathValue, Str, Value};
 
 use super::Effect;
+use super::bound::{Claimed, Reached, Started};
 use super::known::{Body, Closure, Kind, Known};
 use crate::code::Tree;
 use crate::ctx::join_path;
@@ -28,25 +29,39 @@ pub(crate) struct Derived {
     pub(crate) effects: Vec<Effect>,
     /// Session names the program reaches, with their values.
     pub(crate) reached: Vec<(Str, Binding)>,
+    /// Programs its commands start.
+    pub(crate) programs: Vec<Started>,
+    /// Files that are programs of interpreters.
+    pub(crate) scripts: Vec<PathValue>,
 }
 
-/// Derives the effects of a program in the state of `machine`.
-pub(crate) fn derive(machine: &mut Machine, root: &Arc<Root>, program: &Program) -> Derived {
+impl From<Derived> for Claimed {
+    fn from(derived: Derived) -> Self {
+        let Derived { effects, reached, programs, scripts } = derived;
+        let names = reached.into_iter().map(|(name, binding)| Reached::new(name, binding)).collect();
+        Self { effects, programs, scripts, names }
+    }
+}
+
+/// Derives the effects of a program in the state of `machine`. With `binds` programs and scripts are looked for as well.
+pub(crate) fn derive(machine: &mut Machine, root: &Arc<Root>, program: &Program, binds: bool) -> Derived {
     let mut vars = HashMap::new();
     for pass in 1.. {
         let mut deriver = Deriver::new(machine, root.clone(), vars);
+        deriver.binds = binds;
         deriver.program(program);
         let settled = !deriver.vars_changed;
         if settled || pass == MAX_PASSES {
             if !settled {
                 deriver.add(Effect::Opaque);
             }
-            let reached = deriver.reached.into_iter().collect();
-            return Derived { effects: deriver.out, reached };
+            let reached = std::mem::take(&mut deriver.reached).into_iter().collect();
+            let Deriver { out, programs, scripts, .. } = deriver;
+            return Derived { effects: out, reached, programs, scripts };
         }
         vars = deriver.vars;
     }
-    Derived { effects: vec![Effect::Opaque], reached: Vec::new() }
+    Derived { effects: vec![Effect::Opaque], reached: Vec::new(), programs: Vec::new(), scripts: Vec::new() }
 }
 
 pub(super) struct Deriver<'m> {
@@ -64,6 +79,10 @@ pub(super) struct Deriver<'m> {
     /// Bodies being analysed, and whether with unknown arguments already.
     active: Vec<(usize, bool)>,
     reached: BTreeMap<Str, Binding>,
+    /// Programs and scripts are looked for.
+    pub(super) binds: bool,
+    pub(super) programs: Vec<Started>,
+    pub(super) scripts: Vec<PathValue>,
     /// Source files being analysed.
     pub(super) files: Vec<String>,
     /// What `return` gives in the body at hand.
@@ -86,6 +105,9 @@ impl<'m> Deriver<'m> {
             cwd,
             active: Vec::new(),
             reached: BTreeMap::new(),
+            binds: false,
+            programs: Vec::new(),
+            scripts: Vec::new(),
             files: Vec::new(),
             returned: None,
             unconditional: false,

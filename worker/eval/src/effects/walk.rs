@@ -224,7 +224,8 @@ impl Deriver<'_> {
                 Known::kind(Kind::Task)
             }
             ExprKind::Cmd(call) => self.command(call),
-            ExprKind::LangBlock { .. } => {
+            ExprKind::LangBlock { tool, .. } => {
+                self.starts_language(tool);
                 self.add(Effect::Opaque);
                 Known::data()
             }
@@ -278,6 +279,7 @@ impl Deriver<'_> {
             return self.builtin_command(command, &[]);
         }
         if receiver {
+            self.starts(name, &[], None);
             self.add(Effect::Opaque);
             return Known::data();
         }

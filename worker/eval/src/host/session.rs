@@ -22,8 +22,9 @@ pub trait Journal: Send + Sync {
     /// Entries, newest first.
     fn query(&self, query: &JournalQuery, cancel: &CancelToken) -> Result<Vec<JournalRow>, ErrorValue>;
 
-    /// Undoes an entry, the newest one with inverses if none is named.
-    fn undo(&self, entry: Option<&str>, cancel: &CancelToken) -> Result<UndoReport, ErrorValue>;
+    /// Undoes an entry, the newest one with inverses if none is named. With `root` only if everything it changed lies below
+    /// that absolute directory, else nothing is undone.
+    fn undo(&self, entry: Option<&str>, root: Option<&[u8]>, cancel: &CancelToken) -> Result<UndoReport, ErrorValue>;
 }
 
 /// How a statement ended.

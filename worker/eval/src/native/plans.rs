@@ -49,7 +49,7 @@ pub(super) static COMMANDS: &[Command] = &[
 impl Machine {
     /// `plan`: derives and stores.
     pub(crate) fn plan(&mut self, site: &PlanSite, unit: &Arc<Unit>, root: &Arc<Root>) -> Eval<Value> {
-        let derived = derive(self, root, &site.program);
+        let derived = derive(self, root, &site.program, false);
         let source: Str = unit.text(site.place).into();
         let record = plan_record(&derived, &source)?;
         let plan = StoredPlan {
@@ -134,7 +134,7 @@ fn explain(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
     let machine = ctx.machine();
     let root = machine.root_here();
     let program = parsed(machine, source, &root)?;
-    let derived = derive(machine, &root, &program);
+    let derived = derive(machine, &root, &program, false);
     Ok(Value::Record(plan_record(&derived, source)?).into())
 }
 
@@ -154,7 +154,7 @@ fn apply(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
     let plan = machine.peek_plan(&id).ok_or_else(unknown)?;
     let root = machine.root_here();
     let program = parsed(machine, &plan.source, &root)?;
-    let derived = derive(machine, &root, &program);
+    let derived = derive(machine, &root, &program, false);
     let drift = drift(machine, &plan, &derived);
     machine.take_plan(&id).ok_or_else(unknown)?;
     if let Some(what) = drift {
