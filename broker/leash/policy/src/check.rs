@@ -17,5 +17,15 @@ pub(crate) fn check(paths: &[PathBuf], args: &Args) -> Result<(), String> {
     };
     let leash = paths.first().map(|p| read(p)).transpose()?.unwrap_or_default();
     let shoal = paths.get(1).map(|p| read(p)).transpose()?.unwrap_or_default();
-    crate::compile::compile(args, &leash, &shoal).map(|_| ())
+    crate::compile::compile(args, &leash, &shoal).map(|_| ()).map_err(|error| named(&error, paths))
+}
+
+/// The error with the path that was given instead of the name the file has for the kernel.
+fn named(error: &str, paths: &[PathBuf]) -> String {
+    for (name, path) in ["leash.toml:", "shoal.toml:"].into_iter().zip(paths) {
+        if let Some(rest) = error.strip_prefix(name) {
+            return format!("{}:{rest}", path.display());
+        }
+    }
+    error.to_owned()
 }

@@ -58,7 +58,7 @@ fn an_error_is_one_line_on_stderr_and_exit_1() {
     let path = dir.path().join("leash.toml");
     std::fs::write(&path, "[default]\nopaqe = 1\n").expect("written");
     let error = check(&[&path]).expect_err("malformed");
-    assert_eq!(error, "leash.toml:2:1: unknown key `opaqe`; did you mean `opaque`?\n");
+    assert_eq!(error, format!("{}:2:1: unknown key `opaqe`; did you mean `opaque`?\n", path.display()));
     let missing = check(&[Path::new("/nonexistent/x.toml")]).expect_err("missing");
     assert!(missing.starts_with("/nonexistent/x.toml: cannot be opened:"), "{missing}");
 }
