@@ -16,15 +16,16 @@ use shoal_proto::supervisor_broker::{Start, ToBroker, ToSupervisor};
 use tokio::net::UnixListener;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::answer::{load_tokens, read_sections};
+use crate::answer::read_sections;
 use crate::broker::{Broker, Parts};
-use crate::bus::Bus;
+use crate::bus::{Bus, RESERVE};
 use crate::clients::accept;
 use crate::edge::{Peer, hello};
 use crate::numbers::{Numbers, PTYS, TASKS};
 use crate::plans::Plans;
 use crate::policy::Policy;
 use crate::ptys::Ptys;
+use crate::publish::is_of_object;
 use crate::quotas::{Quota, Quotas};
 use crate::tokens::Tokens;
 use crate::wake::{self, Wake};
@@ -70,8 +71,11 @@ pub(crate) async fn serve(edge: OwnedFd) -> io::Result<()> {
     let full = given.sections.settings.durability_full;
     let journal = Journal::open(&dir, Settings { full, without_reserve: given.start.state_dir.is_empty() })
         .map_err(|error| io::Error::other(format!("journal: {error}")))?;
-    let left = journal.wait(left).map_err(|error| io::Error::other(format!("journal: {error}")))?;
-    let tokens = if given.start.state_dir.is_empty() { Tokens::none() } else { load_tokens(&dir)? };
+    let adopted = given.start.adopt > 0;
+    let left = journal
+        .wait(move |store| left(store, adopted))
+        .map_err(|error| io::Error::other(format!("journal: {error}")))?;
+    let tokens = if given.start.state_dir.is_empty() { Tokens::none() } else { Tokens::load(&dir)? };
     let (wakes, woken) = mpsc::channel(wake::QUEUE);
     let (done, jobs) = mpsc::unbounded_channel();
     let (quotas, frame_time) = quotas(&given.sections);
@@ -79,7 +83,6 @@ pub(crate) async fn serve(edge: OwnedFd) -> io::Result<()> {
     let loaded_ns = crate::clock::wall_ns();
     let supervisor = Peer::over(given.edge, 0, &wakes, |_, arrived| Wake::Supervisor(arrived))?;
     let uid = given.start.uid;
-    let adopted = given.start.adopt > 0;
     let mut broker = Broker::new(Parts {
         start: given.start,
         policy: Policy { sections: given.sections, loaded_ns, rejected: None },
@@ -156,8 +159,23 @@ fn quotas(sections: &Sections) -> (Quotas, Option<Duration>) {
     (quotas, frame_time)
 }
 
-fn left(store: &mut Store) -> Result<Left, shoal_journal::JournalError> {
-    let marks = store.counters("event/")?;
+/// Reads what an earlier broker left, and reserves the first block of every number that goes on: all of it is synced
+/// before the first client is met. Channels of tasks and terminals end with the kernel.
+fn left(store: &mut Store, adopted: bool) -> Result<Left, shoal_journal::JournalError> {
+    let block = i64::try_from(RESERVE).unwrap_or(i64::MAX);
+    let mut marks = Vec::new();
+    for (name, mark) in store.counters("event/")? {
+        let counter = format!("event/{name}");
+        if !adopted && parts(&name).is_some_and(|(_, channel)| is_of_object(channel)) {
+            store.delete_counter(&counter)?;
+            continue;
+        }
+        store.raise_counter(&counter, mark.saturating_add(block))?;
+        marks.push((name, mark));
+    }
+    let (tasks, ptys) = (store.counter(TASKS)?, store.counter(PTYS)?);
+    store.raise_counter(TASKS, tasks.saturating_add(block))?;
+    store.raise_counter(PTYS, ptys.saturating_add(block))?;
     let mut durable = Vec::new();
     for (owner, channel) in store.durable_channels()? {
         let next = store.newest_event(&owner, &channel)?.map_or(0, |newest| newest.saturating_add(1));
@@ -166,8 +184,8 @@ fn left(store: &mut Store) -> Result<Left, shoal_journal::JournalError> {
     Ok(Left {
         marks,
         outs: store.counters("out/")?,
-        tasks: store.counter(TASKS)?,
-        ptys: store.counter(PTYS)?,
+        tasks,
+        ptys,
         plans: store.plans(None, MAX_PLANS)?,
         durable,
         open_rows: store.open_rows()?,
@@ -205,6 +223,8 @@ impl Broker {
         if !first {
             self.kernel_event("restarted", Some("broker"), None);
         }
+        let plans: Vec<Rc<str>> = self.plans.oldest_first().iter().map(|plan| plan.reference.clone()).collect();
+        plans.iter().for_each(|reference| self.await_expiry(reference));
         if adopted {
             self.after(RECONCILE_WITHIN, Self::close_rows_left);
             self.with_launchers();

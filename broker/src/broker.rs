@@ -43,6 +43,9 @@ pub(crate) struct Pending<T> {
 /// Waiting requests to a role, by number.
 pub(crate) type Calls<T> = HashMap<u64, Pending<T>>;
 
+/// Who waits until a number of a channel may be told.
+pub(crate) type UntilShown = (crate::bus::ChannelKey, u64, Then<()>);
+
 /// The present, as the loop read it when it woke.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now {
@@ -102,6 +105,8 @@ pub(crate) struct Broker {
     pub(crate) until_ptyd: Vec<(u64, Pending<()>)>,
     /// Who waits until a session works, resolved by its worker's hello, its failure, its end or a timer.
     pub(crate) until_up: Vec<(u64, Pending<()>)>,
+    /// Who waits until an event may be shown, resolved by the mark that is on its way into the database.
+    pub(crate) until_shown: Vec<UntilShown>,
     jobs: HashMap<u64, Then<Box<dyn Any + Send>>>,
     timers: Timers<Then<()>>,
     next: u64,
@@ -180,6 +185,7 @@ impl Broker {
             ptyd_calls: HashMap::new(),
             until_up: Vec::new(),
             until_ptyd: Vec::new(),
+            until_shown: Vec::new(),
             jobs: HashMap::new(),
             timers: Timers::default(),
             next: 0,
@@ -252,6 +258,16 @@ impl Broker {
     ) {
         let done = self.ticket(then);
         self.journal.write(job, done);
+    }
+
+    /// The same for what new work begins with: refused on a full disk, where running work still closes its rows.
+    pub(crate) fn begin<T: Send + 'static>(
+        &mut self,
+        job: impl FnMut(&mut Store) -> Result<T, JournalError> + Send + 'static,
+        then: impl FnOnce(&mut Self, Result<T, JournalError>) + 'static,
+    ) {
+        let done = self.ticket(then);
+        self.journal.begin(job, done);
     }
 
     /// The same, synced to the disk before the answer.

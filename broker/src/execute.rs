@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shoal_journal::{Closing, Ended, Kind, NewRow, Row};
+use shoal_journal::{Closing, Ended, Kind, NewRow, PlanRecord, Row};
 use shoal_leash::{Effect, Grant, Verdict, judge};
 use shoal_proto::broker_worker::{Cancel, Prepare, Prepared, Run as RunMessage, ToWorker};
 use shoal_proto::launcher_worker::Rung;
@@ -187,8 +187,8 @@ impl Broker {
         self.refuse_run(n, error);
     }
 
-    /// Commits the row; only then the worker runs. `consume` is the plan to consume in the same transaction, and its state.
-    pub(crate) fn record_run(&mut self, n: u64, grant: Grant, consume: Option<(String, String)>) {
+    /// Commits the row; only then the worker runs. `consume` is the plan to consume in the same transaction.
+    pub(crate) fn record_run(&mut self, n: u64, grant: Grant, consume: Option<PlanRecord>) {
         if let Err(error) = self.check_journal() {
             return self.refuse_run(n, error);
         }
@@ -197,19 +197,26 @@ impl Broker {
             run.stage = Stage::AwaitRow;
             run.ts = row.ts;
         }
-        self.write(
+        let reference = consume.as_ref().map(|plan| plan.plan_ref.clone()).unwrap_or_default();
+        self.begin(
             move |store| {
-                if let Some((plan, state)) = &consume
-                    && !store.move_plan(plan, state, "consumed")?
-                {
+                let Some(plan) = &consume else { return store.open_row(&row).map(Some) };
+                if !store.move_plan(&plan.plan_ref, &plan.state, "consumed")? {
                     return Ok(None);
                 }
-                store.open_row(&row).map(Some)
+                let entry = store.open_row(&row)?;
+                let mut consumed = PlanRecord { state: "consumed".to_owned(), ..plan.clone() };
+                consumed.body["entry"] = entry.into();
+                store.put_plan(&consumed)?;
+                Ok(Some(entry))
             },
             move |broker, written| match written {
                 Ok(Some(entry)) => broker.begin_run(n, entry, &grant),
-                Ok(None) => broker.refuse_run(n, RpcError::unknown_plan("", "consumed")),
-                Err(error) => broker.refuse_run(n, RpcError::journal_unavailable(error.to_string())),
+                Ok(None) => broker.refuse_run(n, broker.plan_refusal(&reference)),
+                Err(error) => {
+                    let refusal = broker.journal_refusal(&error.to_string());
+                    broker.refuse_run(n, refusal);
+                }
             },
         );
     }
@@ -343,7 +350,7 @@ impl Broker {
             return;
         }
         run.stage = Stage::AwaitClose;
-        let (sid, began) = (run.sid, run.ts);
+        let (sid, began, run_key) = (run.sid, run.ts, run.key.is_some());
         let statements = std::mem::take(&mut run.statements);
         if let Some(timer) = run.deadline.take() {
             self.disarm(timer);
@@ -352,7 +359,8 @@ impl Broker {
         let owner = task.map_or_else(String::new, |task| task.owner.to_string());
         let session = task.map_or_else(String::new, |task| task.session.to_string());
         let dur_ns = self.now.ns.saturating_sub(began);
-        let closing = Closing { dur_ns, ended: Some(ended), ..Closing::default() };
+        let keyed = run_key.then(|| json!({"answer": {"error": error}}));
+        let closing = Closing { dur_ns, ended: Some(ended), summary: keyed, ..Closing::default() };
         let closed = Closed { owner, session, closing, attached: Vec::new(), statements, transcript: false };
         if let Some(session) = self.sessions.at_mut(sid) {
             session.running.retain(|running| *running != n);

@@ -207,7 +207,7 @@ impl Broker {
             ok: detail.ok && !raised,
             ended,
             out: i64::try_from(out).ok(),
-            summary: detail.summary.clone(),
+            summary: summary(&detail, run.key.is_some().then_some(&answer), &finished),
             outputs,
         };
         let session = self.sessions.at(sid);
@@ -258,6 +258,18 @@ impl Broker {
         self.task_over(n);
         self.arm_idle(run.sid);
     }
+}
+
+/// What durable events say of a row; for a keyed run also what its answer said and the outputs do not.
+fn summary(detail: &Detail, keyed: Option<&RunAnswer>, finished: &Finished) -> Option<Value> {
+    let Some(answer) = keyed else { return detail.summary.clone() };
+    let mut summary = detail.summary.clone().unwrap_or_else(|| json!({}));
+    let cwd: Value = serde_json::from_str(&wire_path(finished.cwd.as_slice())).unwrap_or_default();
+    summary["answer"] = match answer {
+        Ok(_) => json!({"cwd": cwd, "elapsed_ms": finished.elapsed_ms, "held_by": detail.held_by}),
+        Err(error) => json!({"error": error}),
+    };
+    Some(summary)
 }
 
 /// The outputs in a finished execution's own message: of a raise only stderr.

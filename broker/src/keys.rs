@@ -7,7 +7,7 @@ use std::time::Duration;
 use shoal_wire::{RpcError, limits};
 
 /// A key is kept this long after its run ended.
-const KEPT: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// What a key stands for: BLAKE3 of source, mode, position and deadline.
 pub(crate) type Body = [u8; 32];

@@ -136,7 +136,7 @@ impl Broker {
         if let Some(session) = self.sessions.at_mut(sid) {
             session.stage = Stage::Restarting;
         }
-        self.load_watches(sid, |_| {});
+        self.load_watches(sid, move |broker| broker.arm_idle(sid));
         sid
     }
 
@@ -229,7 +229,7 @@ impl Broker {
     /// Writes the mark of a counter.
     pub(crate) fn write_mark(&mut self, name: &'static str, mark: Option<i64>) {
         let Some(mark) = mark else { return };
-        self.write(
+        self.write_synced(
             move |store| store.raise_counter(name, mark),
             |_, written| {
                 if let Err(error) = written {

@@ -17,6 +17,7 @@ mod clock;
 mod edge;
 mod execute;
 mod finish;
+mod idle;
 mod json;
 mod keys;
 #[deny(clippy::wildcard_enum_match_arm)] // a new message breaks every place that would ignore it
@@ -38,6 +39,8 @@ mod sessions;
 #[deny(clippy::wildcard_enum_match_arm)] // a new message breaks every place that would ignore it
 mod supervisor_edge;
 mod tasks;
+#[cfg(test)]
+mod testing;
 mod timers;
 mod tokens;
 mod upcalls;

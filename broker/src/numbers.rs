@@ -1,11 +1,14 @@
 //! Numbers that are never used twice in one state directory: of tasks (which are those of runs) and of terminals.
 //!
-//! The database holds a mark above every number handed out; it is raised in blocks, before the first number of a block.
+//! The database holds a mark above every number handed out; it is raised in blocks, well before the last number of the
+//! block before is used.
 
 use std::collections::HashMap;
 
-/// Numbers a block holds.
-const BLOCK: u64 = 1024;
+use crate::bus::RESERVE as BLOCK;
+
+/// The next block is reserved when fewer than this are left: more than runs can be under way at a time.
+const AHEAD: u64 = BLOCK / 2;
 
 /// Counter of tasks in the database.
 pub(crate) const TASKS: &str = "task";
@@ -47,10 +50,10 @@ impl Numbers {
 }
 
 impl Counter {
-    /// Goes on above the mark an earlier broker left.
+    /// Goes on above the mark an earlier broker left; the block from there on is reserved.
     pub(crate) fn above(mark: i64) -> Self {
         let mark = u64::try_from(mark).unwrap_or(0);
-        Self { next: mark + 1, reserved: mark }
+        Self { next: mark + 1, reserved: mark + BLOCK }
     }
 
     /// The number that comes next.
@@ -58,12 +61,12 @@ impl Counter {
         self.next
     }
 
-    /// The next number, and the mark to write when it opens a block.
+    /// The next number, and the mark to write when another block is due.
     pub(crate) fn take(&mut self) -> (u64, Option<i64>) {
         let n = self.next;
         self.next += 1;
-        let mark = (n > self.reserved).then(|| {
-            self.reserved = n + BLOCK - 1;
+        let mark = (n + AHEAD > self.reserved).then(|| {
+            self.reserved += BLOCK;
             i64::try_from(self.reserved).unwrap_or(i64::MAX)
         });
         (n, mark)
@@ -77,12 +80,15 @@ mod tests {
     #[test]
     fn a_successor_goes_on_above_every_number_handed_out() {
         let mut counter = Counter::above(0);
-        let (first, mark) = counter.take();
-        assert_eq!((first, mark), (1, Some(1024)));
-        for _ in 0..1023 {
-            assert_eq!(counter.take().1, None);
-        }
-        assert_eq!(counter.take(), (1025, Some(2048)));
+        let marks: Vec<(u64, i64)> = (0..1024)
+            .filter_map(|_| {
+                let (n, mark) = counter.take();
+                Some((n, mark?))
+            })
+            .collect();
+        // Every mark is asked for half a block before it is needed.
+        assert_eq!(marks, [(513, 2048)]);
+        assert_eq!(counter.take().0, 1025);
         assert_eq!(Counter::above(2048).take().0, 2049);
     }
 }

@@ -207,6 +207,35 @@ impl Plan {
     }
 }
 
+#[cfg(test)]
+impl Plan {
+    /// One for tests.
+    pub(crate) fn sample() -> Self {
+        Self {
+            reference: "plan:00".into(),
+            session: "s".into(),
+            owner: "a".into(),
+            principal: "a".into(),
+            state: PlanState::Pending,
+            src: "sh ./s.sh".into(),
+            position: Position::Value,
+            cwd: b"/srv".to_vec(),
+            env_hash: "00".into(),
+            effects: vec![Effect::Opaque, Effect::Opaque],
+            programs: json!([]),
+            scripts: json!([]),
+            bindings: None,
+            why: "opaque = \"ask\"".into(),
+            requested: false,
+            created_ns: 1,
+            expires_ns: 100,
+            decision: Some(Decision { by: "uid:1".into(), at_ns: 7, note: Some("fine".into()) }),
+            entry: Some(4),
+            out: Some(2),
+        }
+    }
+}
+
 fn blake3_hex(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
@@ -266,28 +295,7 @@ mod tests {
     use super::*;
 
     fn plan() -> Plan {
-        Plan {
-            reference: "plan:00".into(),
-            session: "s".into(),
-            owner: "a".into(),
-            principal: "a".into(),
-            state: PlanState::Pending,
-            src: "sh ./s.sh".into(),
-            position: Position::Value,
-            cwd: b"/srv".to_vec(),
-            env_hash: "00".into(),
-            effects: vec![Effect::Opaque, Effect::Opaque],
-            programs: json!([]),
-            scripts: json!([]),
-            bindings: None,
-            why: "opaque = \"ask\"".into(),
-            requested: false,
-            created_ns: 1,
-            expires_ns: 100,
-            decision: Some(Decision { by: "uid:1".into(), at_ns: 7, note: Some("fine".into()) }),
-            entry: Some(4),
-            out: Some(2),
-        }
+        Plan::sample()
     }
 
     #[test]

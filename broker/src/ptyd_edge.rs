@@ -164,6 +164,7 @@ impl Broker {
         if let Some(pty) = self.ptys.of_mut(sid, id) {
             pty.exit.get_or_insert(status);
             self.pty_changed(sid, id);
+            self.arm_idle(sid);
         }
     }
 

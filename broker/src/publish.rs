@@ -22,13 +22,49 @@ impl Broker {
         let key: ChannelKey = (owner.clone(), channel.into());
         let published = self.bus.publish(&key, ts, payload);
         if let Some(mark) = published.reserve {
-            let name = mark_counter(owner, channel);
-            let mark = i64::try_from(mark).unwrap_or(i64::MAX);
-            self.write(move |store| store.raise_counter(&name, mark), log_unwritten);
+            self.reserve(key, mark);
         }
         self.deliver(published.deliveries, ts);
         self.tell_listeners(owner, channel);
         (published.seq, ts)
+    }
+
+    /// Writes a mark; what is above the one before is shown after that. A mark that cannot be written holds nobody: that
+    /// the journal is away is itself an event.
+    fn reserve(&mut self, key: ChannelKey, mark: u64) {
+        let name = mark_counter(&key.0, &key.1);
+        let value = i64::try_from(mark).unwrap_or(i64::MAX);
+        // Numbers of tasks and terminals come never again, so their channels end with the kernel.
+        let synced = !is_of_object(&key.1);
+        let job = move |store: &mut shoal_journal::Store| store.raise_counter(&name, value);
+        let go_on = move |broker: &mut Self, written: Result<(), JournalError>| {
+            log_unwritten(broker, written);
+            let deliveries = broker.bus.marked(&key, mark);
+            let now = broker.now.ns;
+            broker.deliver(deliveries, now);
+            let (due, rest) = std::mem::take(&mut broker.until_shown)
+                .into_iter()
+                .partition(|(waits, seq, _)| *waits == key && broker.bus.shows(&key, *seq));
+            broker.until_shown = rest;
+            let due: Vec<crate::broker::UntilShown> = due;
+            due.into_iter().for_each(|(_, _, then)| then(broker, ()));
+        };
+        if synced { self.write_synced(job, go_on) } else { self.write(job, go_on) }
+    }
+
+    /// Calls `then` once the number of an event may be told.
+    pub(crate) fn when_shown(
+        &mut self,
+        owner: &Rc<str>,
+        channel: &str,
+        seq: u64,
+        then: impl FnOnce(&mut Self) + 'static,
+    ) {
+        let key: ChannelKey = (owner.clone(), channel.into());
+        if self.bus.shows(&key, seq) {
+            return then(self);
+        }
+        self.until_shown.push((key, seq, Box::new(|broker, ()| then(broker))));
     }
 
     /// Announces an event that the journal numbered.
@@ -172,6 +208,11 @@ impl Broker {
         let row = self.plain_row(Kind::Admin, None, principal, detail);
         self.write_plain(row, then);
     }
+}
+
+/// The channel of a task or terminal.
+pub(crate) fn is_of_object(channel: &str) -> bool {
+    channel.starts_with("task.") || channel.starts_with("pty.")
 }
 
 /// A number that could not be reserved: said, because a successor could use it again.

@@ -91,7 +91,11 @@ pub(crate) fn journal_payload(row: &Row) -> String {
 /// Payload of the `session.transcript` channel for a row.
 pub(crate) fn transcript_payload(row: &Row) -> String {
     let n = row.out.unwrap_or(0);
-    let summary = row.summary.clone().unwrap_or_else(|| json!({}));
+    let mut summary = row.summary.clone().unwrap_or_else(|| json!({}));
+    if let Some(members) = summary.as_object_mut() {
+        // For a repeated key alone.
+        members.remove("answer");
+    }
     tagged_record(&[
         ("session", tagged_str(&row.session)),
         ("n", tagged_int(n)),
@@ -110,12 +114,19 @@ pub(crate) fn durable_event(channel: &str, seq: i64, row: &Row) -> Event {
 impl Broker {
     /// Refuses new work while it could not be recorded. The first refusal is told, and the recovery looked for.
     pub(crate) fn check_journal(&mut self) -> Result<(), RpcError> {
-        let Some(detail) = self.journal_fault() else { return Ok(()) };
+        match self.journal_fault() {
+            None => Ok(()),
+            Some(detail) => Err(self.journal_refusal(&detail)),
+        }
+    }
+
+    /// The refusal of new work, told once; from then on the recovery is looked for.
+    pub(crate) fn journal_refusal(&mut self, detail: &str) -> RpcError {
         if !self.unwritten.told {
-            self.tell_journal(Some(detail.clone()));
+            self.tell_journal(Some(detail.to_owned()));
             self.after(RETRY, Self::await_journal);
         }
-        Err(RpcError::journal_unavailable(detail))
+        RpcError::journal_unavailable(detail)
     }
 
     /// Why work could not be recorded now.
@@ -189,7 +200,10 @@ impl Broker {
 
     /// Answers a refusal after its `denial` row.
     pub(crate) fn reply_denial(&mut self, ask: Ask, error: RpcError, src: &str, effects: Value) {
-        let who = self.attachment(ask.conn).map(|a| (a.principal.clone(), a.sid, a.session.clone(), a.owner.clone()));
+        let who = match &ask.up_call {
+            None => self.attachment(ask.conn).map(|a| (a.principal.clone(), a.sid, a.session.clone(), a.owner.clone())),
+            Some((sid, _)) => self.sessions.at(*sid).map(|s| (s.owner.clone(), *sid, s.name.clone(), s.owner.clone())),
+        };
         let uid: Rc<str> = format!("uid:{}", self.start.uid).into();
         let reason = error.reason().unwrap_or(if error.is(Code::ApprovalRequired) { "approval_required" } else { "" });
         let need = error.data.as_ref().and_then(|data| data.get("need")).cloned();

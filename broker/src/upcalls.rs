@@ -118,10 +118,7 @@ impl Broker {
             UpMethod::Undo => self.up_undo(sid, call),
             UpMethod::BlobPut => self.up_blob_put(sid, call, fds),
             UpMethod::BlobGet => self.up_blob_get(sid, call),
-            UpMethod::Emit => {
-                let answer = self.up_emit(sid, &call);
-                self.told(sid, &call, answer);
-            }
+            UpMethod::Emit => self.up_emit(sid, call),
             UpMethod::Judge => {
                 let answer = self.up_judge(sid, &call);
                 self.told(sid, &call, answer);
@@ -235,7 +232,9 @@ impl Broker {
         };
         self.write(
             move |store| {
-                let bytes = shoal_sys::memfd::read_sealed(&fd, MAX_BLOB)?;
+                // What a worker attached is its own affair, not the disk's.
+                let bytes = shoal_sys::memfd::read_sealed(&fd, MAX_BLOB);
+                let bytes = bytes.map_err(|error| JournalError::Invalid(error.to_string()))?;
                 Ok((store.put_blob(&bytes)?, bytes.len()))
             },
             move |broker, written| {
@@ -278,23 +277,36 @@ impl Broker {
         );
     }
 
-    fn up_emit(&mut self, sid: Sid, call: &UpCall) -> Result<String, RpcError> {
-        let emit: Emit = read(call)?;
+    fn up_emit(&mut self, sid: Sid, call: UpCall) {
+        let Some(owner) = self.owner_of(sid) else { return };
+        let published = read::<Emit>(&call).and_then(|emit| {
+            let (seq, ts) = self.emit(sid, &owner, &emit)?;
+            Ok((emit.channel, seq, ts))
+        });
+        match published {
+            Ok((channel, seq, ts)) => {
+                let body = json!({"channel": channel, "seq": seq, "ts": ts}).to_string();
+                self.when_shown(&owner, &channel, seq, move |broker| broker.told(sid, &call, Ok(body)));
+            }
+            Err(error) => self.told(sid, &call, Err(error)),
+        }
+    }
+
+    fn emit(&mut self, sid: Sid, owner: &std::rc::Rc<str>, emit: &Emit) -> Result<(u64, i64), RpcError> {
         let payload = crate::json::relayable(emit.payload.get().as_bytes().to_vec()).map_err(RpcError::internal)?;
         let session = self.sessions.at(sid).ok_or_else(|| RpcError::internal("the session is gone"))?;
-        let (owner, name) = (session.owner.clone(), session.name.clone());
+        let name = session.name.clone();
         let of_watch = emit.channel.strip_prefix("watch.");
         let own_watch =
             of_watch.is_some_and(|name| name == RESTORED || session.watches.iter().any(|watch| watch.name == name));
-        let (seq, ts) = match of_watch.filter(|_| own_watch && payload.len() <= shoal_wire::limits::PUBLISH_BYTES) {
+        match of_watch.filter(|_| own_watch && payload.len() <= shoal_wire::limits::PUBLISH_BYTES) {
             Some(watch) => {
-                let (seq, ts) = self.publish(&owner, &emit.channel, &payload);
-                log_notice(ts, &owner, &name, watch, seq, &payload);
-                (seq, ts)
+                let (seq, ts) = self.publish(owner, &emit.channel, &payload);
+                log_notice(ts, owner, &name, watch, seq, &payload);
+                Ok((seq, ts))
             }
-            None => self.publish_user(&owner, &emit.channel, &payload)?,
-        };
-        Ok(json!({"channel": emit.channel, "seq": seq, "ts": ts}).to_string())
+            None => self.publish_user(owner, &emit.channel, &payload),
+        }
     }
 
     fn up_judge(&self, sid: Sid, call: &UpCall) -> Result<String, RpcError> {

@@ -1,7 +1,6 @@
 //! `session.attach`: who a connection is, which session it gets, and what it is told of both.
 
 use std::rc::Rc;
-use std::time::Duration;
 
 use serde_json::json;
 use shoal_journal::Kind;
@@ -314,23 +313,5 @@ impl Broker {
             session.attached = session.attached.saturating_sub(1);
         }
         self.arm_idle(sid);
-    }
-
-    /// Starts the clock of a session that nobody uses, when its section has one.
-    pub(crate) fn arm_idle(&mut self, sid: Sid) {
-        let Some(session) = self.sessions.at(sid) else { return };
-        let Some(ttl) = self.policy.of_session(session).and_then(|section| section.idle_ttl) else { return };
-        let since = self.now.mono;
-        self.after(Duration::from_secs(ttl), move |broker| {
-            let Some(session) = broker.sessions.at(sid) else { return };
-            let unused = session.attached == 0
-                && session.running.is_empty()
-                && session.watches.is_empty()
-                && session.used <= since
-                && broker.ptys.of_session(sid).next().is_none();
-            if unused {
-                broker.end_session(sid, crate::sessions::Ended { reason: "idle", by: None, note: None });
-            }
-        });
     }
 }

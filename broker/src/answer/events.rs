@@ -75,8 +75,9 @@ impl Broker {
             );
             self.ask_worker(caller.sid, WorkerMethod::Event, event, |_, _| {});
         }
-        let channel = quoted(&wanted.channel);
-        self.reply(ask, published.map(|(seq, ts)| format!(r#"{{"channel":{channel},"seq":{seq},"ts":{ts}}}"#)));
+        let (seq, ts) = or_refuse!(self, ask, published);
+        let body = format!(r#"{{"channel":{},"seq":{seq},"ts":{ts}}}"#, quoted(&wanted.channel));
+        self.when_shown(&caller.owner, &wanted.channel, seq, move |broker| broker.send_answer(ask, &Ok(body)));
     }
 
     /// Publishes on a user channel of an owner.

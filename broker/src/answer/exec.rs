@@ -3,14 +3,13 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use serde_json::json;
 use shoal_proto::broker_worker::{Elide, Position};
 use shoal_wire::elide::{Budgets, ElideSpec};
-use shoal_wire::error::Reason;
 use shoal_wire::params::exec::{Exec, Mode, Position as WirePosition};
 use shoal_wire::{RpcError, params};
 
 use super::Params;
+use super::replay::key_reuse;
 use crate::broker::{Broker, or_refuse};
 use crate::clients::{Ask, Attachment};
 use crate::keys::{self, Use};
@@ -114,7 +113,14 @@ impl Broker {
     }
 
     /// A call with a key: joins, repeats or starts the run the key stands for.
-    fn answer_keyed(&mut self, ask: Ask, order: Order, patience: (Patience, Duration), key: &str, body: keys::Body) {
+    pub(super) fn answer_keyed(
+        &mut self,
+        ask: Ask,
+        order: Order,
+        patience: (Patience, Duration),
+        key: &str,
+        body: keys::Body,
+    ) {
         let now = self.now.mono;
         let known = self.sessions.at_mut(order.sid).and_then(|session| session.keys.find(key, now).cloned());
         match known {
@@ -125,39 +131,6 @@ impl Broker {
             },
             None => self.look_up_key(ask, order, patience, key.to_owned(), body),
         }
-    }
-
-    /// A key this broker has not seen may stand in the journal.
-    fn look_up_key(&mut self, ask: Ask, order: Order, patience: (Patience, Duration), key: String, body: keys::Body) {
-        let Some(session) = self.sessions.at_mut(order.sid) else { return };
-        let (owner, name) = (session.owner.to_string(), session.name.to_string());
-        let asked = key.clone();
-        let before = self.now.ns.saturating_sub(24 * 3600 * 1_000_000_000);
-        self.read(
-            move |store| {
-                let row = store.row_of_key(&owner, &name, &asked)?;
-                let Some(row) = row.filter(|row| row.ts >= before) else { return Ok(None) };
-                let texts = ["value", "render"].map(|kind| crate::answer::values::output_text(store, &row, kind));
-                Ok(Some((row, texts)))
-            },
-            move |broker, found| {
-                // Another call with this key may have come first.
-                let now = broker.now.mono;
-                let known = broker.sessions.at_mut(order.sid).is_some_and(|s| s.keys.find(&key, now).is_some());
-                match found {
-                    _ if known => broker.answer_keyed(ask, order, patience, &key, body),
-                    Ok(Some((row, _))) if row.key_body.as_deref() != Some(&body[..]) => {
-                        broker.reply(ask, Err(key_reuse(Some(row.id))));
-                    }
-                    Ok(Some((row, [value, render]))) => {
-                        let answer = crate::answer::values::rebuilt(&row, value.as_deref(), render.as_deref());
-                        broker.send_answer(ask, &answer_for(&answer, true, true));
-                    }
-                    Ok(None) => broker.answer_fresh(ask, order, patience),
-                    Err(error) => broker.reply(ask, Err(RpcError::journal_unavailable(error.to_string()))),
-                }
-            },
-        );
     }
 
     pub(super) fn answer_fresh(&mut self, ask: Ask, order: Order, patience: (Patience, Duration)) {
@@ -231,9 +204,4 @@ pub(super) fn patience(background: bool, timeout_ms: Option<u64>) -> (Patience, 
         (false, Some(ms)) => (Patience::Timeout, Duration::from_millis(ms)),
         (false, None) => (Patience::UntilEnd, Duration::ZERO),
     }
-}
-
-fn key_reuse(entry: Option<i64>) -> RpcError {
-    let message = "this key was used for another call";
-    RpcError::invalid("key", Reason::KeyReuse, message).and("entry_id", json!(entry))
 }

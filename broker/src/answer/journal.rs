@@ -25,19 +25,7 @@ impl Broker {
         visible_to: Option<String>,
         then: impl FnOnce(&mut Self, Result<String, RpcError>) + 'static,
     ) {
-        let query = Query {
-            since: wanted.since,
-            until: wanted.until,
-            principal: wanted.principal.as_ref().map(|principal| principal.0.clone()),
-            session: wanted.session.as_ref().map(|name| name.as_str().to_owned()),
-            head: wanted.head.clone(),
-            ok: wanted.ok,
-            effects: wanted.effects.iter().map(|effect| effect.0.to_owned()).collect(),
-            kinds: wanted.kinds.iter().flatten().map(|kind| kind.0.to_owned()).collect(),
-            before: wanted.before,
-            limit: wanted.rows(),
-            visible_to,
-        };
+        let query = Query::of_wire(&wanted, visible_to);
         self.read(
             move |store| Ok(rows_json(&store.query(&query)?)),
             move |broker, found| then(broker, found.map_err(|error| unreadable(&error))),
@@ -51,16 +39,8 @@ impl Broker {
         self.read(
             move |store| store.verify(head.as_deref()),
             move |broker, verified| {
-                let answer = verified.map_err(|error| unreadable(&error)).map(|verified| {
-                    let mut body = json!({"ok": verified.ok, "rows": verified.rows, "head": verified.head});
-                    if let Some(first_bad) = verified.first_bad {
-                        body["first_bad"] = first_bad.into();
-                    }
-                    if let Some(found) = verified.head_found {
-                        body["head_found"] = found.into();
-                    }
-                    body.to_string()
-                });
+                let answer = verified.map_err(|error| unreadable(&error));
+                let answer = answer.map(|verified| verified.to_wire().to_string());
                 broker.reply(ask, answer);
             },
         );
@@ -94,21 +74,15 @@ impl Broker {
     /// `journal.gc`.
     pub(super) fn answer_journal_gc(&mut self, ask: Ask, caller: &Attachment, text: Params<'_>) {
         let wanted = or_refuse!(self, ask, params::decode::<JournalGc>(text));
-        let int = |n: Option<u64>| n.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
-        let request =
-            GcRequest { ttl_s: int(wanted.ttl_s), budget_bytes: int(wanted.budget_bytes), apply: wanted.apply };
+        let request = GcRequest::from(&wanted);
         let principal = caller.principal.clone();
         let arguments = json!({"ttl_s": wanted.ttl_s, "budget_bytes": wanted.budget_bytes, "apply": wanted.apply});
         self.write_synced(
             move |store| store.gc(request),
             move |broker, collected| match collected {
                 Err(error) => broker.reply(ask, Err(unreadable(&error))),
-                Ok((report, files)) => {
-                    // The rows are gone for good; only now may the files go.
-                    files.iter().for_each(|file| remove(file));
-                    let body = json!({"candidates": report.candidates, "deleted": report.deleted,
-                        "dry_run": report.dry_run, "reclaimed_bytes": report.reclaimed_bytes,
-                        "remaining_bytes": report.remaining_bytes});
+                Ok(report) => {
+                    let body = report.to_wire();
                     broker.answer_recorded(ask, &principal, "journal.gc", arguments, body.to_string());
                 }
             },
@@ -121,15 +95,6 @@ impl Broker {
             Ok(_) => broker.reply(ask, Ok(body)),
             Err(error) => broker.reply(ask, Err(RpcError::journal_unavailable(error.to_string()))),
         });
-    }
-}
-
-#[allow(clippy::disallowed_methods, reason = "files of the content store that the database forgot")]
-fn remove(file: &std::path::Path) {
-    match std::fs::remove_file(file) {
-        Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => crate::log::line(format_args!("collected blob stays: {error}")),
     }
 }
 

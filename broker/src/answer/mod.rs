@@ -1,6 +1,7 @@
 //! From a frame to its answerer: the checks that come before a parameter is looked at, in the protocol's order.
 
 mod admin;
+mod applying;
 mod approvals;
 mod attach;
 mod events;
@@ -8,6 +9,7 @@ mod exec;
 mod journal;
 mod plans;
 mod ptys;
+mod replay;
 mod resource;
 mod sessions;
 mod tasks;
@@ -32,7 +34,6 @@ pub(crate) use admin::read_sections;
 pub(crate) use exec::{Order as RunOrder, default_elide};
 pub(crate) use plans::Planning;
 pub(crate) use tasks::TaskWaiter;
-pub(crate) use tokens::load as load_tokens;
 
 /// The parameters of a request, as text.
 type Params<'a> = Option<&'a RawValue>;

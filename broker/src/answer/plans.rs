@@ -1,27 +1,26 @@
-//! Plans: made by `exec` in plan mode, looked at, applied once.
+//! Plans: made by `exec` in plan mode, looked at, forgotten after a day.
 
 use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_journal::Kind;
-use shoal_leash::{Effect, Verdict, judge};
+use shoal_leash::{Verdict, judge};
 use shoal_proto::broker_worker::{Position, Prepare, Run as RunMessage, ToWorker};
 use shoal_proto::{Bytes, Text};
 use shoal_wire::params::Empty;
 use shoal_wire::params::exec::Exec;
-use shoal_wire::params::plan::{PlanApply, PlanGet};
+use shoal_wire::params::plan::PlanGet;
 use shoal_wire::{AST_VERSION, Ref, RpcError, limits, params};
 
-use super::exec::{elide, patience, position};
-use super::{Params, RunOrder};
+use super::Params;
+use super::exec::position;
 use crate::broker::{Broker, or_refuse};
 use crate::clients::{Ask, Attachment};
-use crate::execute::{Claim, denied};
+use crate::execute::Claim;
 use crate::json::wire_path;
 use crate::plans::{Plan, PlanState, position_word};
 use crate::quotas::Quota;
-use crate::runs::Patience;
 use crate::sessions::Sid;
 
 /// Numbers of sources that are only planned: far above every run.
@@ -121,7 +120,7 @@ impl Broker {
     }
 
     /// What a claim binds in a session as it is now.
-    fn plan_of_claim(
+    pub(super) fn plan_of_claim(
         &self,
         sid: Sid,
         src: Rc<str>,
@@ -178,7 +177,7 @@ impl Broker {
         row.effects = serde_json::to_value(&plan.effects).unwrap_or_default();
         let record = plan.to_record();
         let verdict = judged.verdict;
-        self.write(
+        self.begin(
             move |store| {
                 if let Some(bytes) = &stored {
                     store.put_blob(bytes)?;
@@ -197,12 +196,35 @@ impl Broker {
                 let now = broker.now.ns;
                 let reference = plan.reference.clone();
                 broker.plans.insert(plan, now);
+                broker.await_expiry(&reference);
                 if pending {
                     broker.approval_event(&reference, "needed");
                 }
                 broker.reply(ask, Ok(body.to_string()));
             },
         );
+    }
+
+    /// Tells when a plan can be applied no more.
+    pub(crate) fn await_expiry(&mut self, reference: &Rc<str>) {
+        let Some(plan) = self.plans.at(reference) else { return };
+        let left = match plan.state_at(self.now.ns) {
+            PlanState::Consumed | PlanState::Expired => return,
+            PlanState::Allowed | PlanState::Pending | PlanState::Approved | PlanState::Denied => {
+                plan.expires_ns - self.now.ns
+            }
+        };
+        let left = Duration::from_nanos(u64::try_from(left).unwrap_or(0));
+        let reference = reference.clone();
+        self.after(left, move |broker| {
+            let state = broker.plans.at(&reference).map(|plan| plan.state_at(broker.now.ns));
+            match state {
+                Some(PlanState::Expired) => broker.approval_event(&reference, "expired"),
+                // The timer stands still while the machine sleeps, the wall clock may have been set: asked again.
+                Some(_) => broker.await_expiry(&reference),
+                None => {}
+            }
+        });
     }
 
     /// The plan a caller names.
@@ -268,126 +290,6 @@ impl Broker {
             "note": plan.decision.as_ref().and_then(|d| d.note.as_ref()),
         })
         .to_string())
-    }
-
-    /// `plan.apply`.
-    pub(super) fn answer_plan_apply(&mut self, ask: Ask, caller: &Attachment, text: Params<'_>) {
-        let wanted = or_refuse!(self, ask, params::decode::<PlanApply>(text));
-        or_refuse!(self, ask, self.admit_run(caller.sid));
-        let plan = or_refuse!(self, ask, self.find_plan(&wanted.plan_ref));
-        if !Self::is_planner(caller, plan) {
-            return self.reply(ask, Err(RpcError::denied("foreign_plan", "this is somebody else's plan")));
-        }
-        let ready = applicable(plan, self.now.ns);
-        let (src, position, reference) = (plan.src.clone(), plan.position, plan.reference.clone());
-        or_refuse!(self, ask, ready);
-        let order = RunOrder {
-            sid: caller.sid,
-            principal: caller.principal.clone(),
-            src,
-            position,
-            deadline_ms: wanted.deadline_ms.map(|ms| ms.value()),
-            key: None,
-            elide: elide(&wanted.elide),
-            tty: caller.tty,
-            human: caller.human,
-            plan: Some(reference),
-        };
-        let patience = patience(wanted.background, wanted.timeout_ms.map(|ms| ms.unsigned()));
-        let n = self.start_run(order, patience.0 == Patience::UntilEnd);
-        self.wait_for_run(n, ask, patience, false);
-        self.prepare_run(n);
-    }
-
-    /// The claim of a plan that is applied: everything derived anew must be as it was.
-    pub(crate) fn check_plan(&mut self, n: u64, reference: &str, claim: &Claim) {
-        let Some(run) = self.runs.at(n) else { return };
-        let now = self.plan_of_claim(run.sid, run.src.clone(), run.position, claim);
-        let (Some(plan), Some((now, _))) = (self.plans.at(reference), now) else {
-            return self.refuse_run(n, RpcError::unknown_plan(reference, "unknown"));
-        };
-        let drift = plan.drift(&now);
-        if !drift.is_empty() {
-            let error = RpcError::unknown_plan(reference, "drifted").and("what", drift);
-            return self.refuse_run(n, error);
-        }
-        if let Some(run) = self.runs.at_mut(n) {
-            run.checked = true;
-        }
-        self.prepare_run(n);
-    }
-
-    /// The source is kept now, with the same effects; the policy must still allow them.
-    pub(crate) fn judge_plan(&mut self, n: u64, reference: &str, effects: &[Effect]) {
-        let Some(plan) = self.plans.at(reference) else {
-            return self.refuse_run(n, RpcError::unknown_plan(reference, "unknown"));
-        };
-        if plan.effects != effects {
-            let error = RpcError::unknown_plan(reference, "drifted").and("what", json!(["effects"]));
-            return self.refuse_run(n, error);
-        }
-        // Somebody may have applied or decided it while the worker derived.
-        if let Err(error) = applicable(plan, self.now.ns) {
-            return self.refuse_run(n, error);
-        }
-        let state = plan.state;
-        let judged = judge(effects, self.policy.of(&plan.owner));
-        let hint = judged.hint().map(str::to_owned);
-        let (reference, effects) = (plan.reference.to_string(), json!(plan.effects));
-        let granted = if state == PlanState::Approved { judged.approved() } else { judged.allowed() };
-        match granted {
-            Ok(grant) => self.record_run(n, grant, Some((reference, state.name().to_owned()))),
-            Err(judged) if judged.verdict == Verdict::Deny => self.refuse_run(n, denied(effects, hint.as_deref())),
-            Err(_) => self.refuse_run(n, RpcError::approval_required(effects).and("plan_ref", reference)),
-        }
-    }
-
-    /// The one run of a plan has started.
-    pub(crate) fn plan_consumed(&mut self, reference: &str, entry: i64) {
-        if let Some(plan) = self.plans.at_mut(reference) {
-            plan.state = PlanState::Consumed;
-            plan.entry = Some(entry);
-        }
-        self.save_plan(reference);
-        self.approval_event(reference, "consumed");
-    }
-
-    /// The run of a plan has its result.
-    pub(crate) fn plan_finished(&mut self, reference: &str, out: u64) {
-        if let Some(plan) = self.plans.at_mut(reference) {
-            plan.out = Some(out);
-        }
-        self.save_plan(reference);
-    }
-
-    fn save_plan(&mut self, reference: &str) {
-        let Some(record) = self.plans.at(reference).map(Plan::to_record) else { return };
-        self.write(
-            move |store| store.put_plan(&record),
-            |_, written| {
-                if let Err(error) = written {
-                    crate::log::line(format_args!("plan not saved: {error}"));
-                }
-            },
-        );
-    }
-}
-
-/// Whether a plan can be applied now.
-fn applicable(plan: &Plan, now_ns: i64) -> Result<(), RpcError> {
-    match plan.state_at(now_ns) {
-        PlanState::Allowed | PlanState::Approved => Ok(()),
-        PlanState::Pending => Err(RpcError::approval_required(json!(plan.effects)).and("plan_ref", &*plan.reference)),
-        PlanState::Denied if plan.decision.is_some() => {
-            Err(RpcError::denied("approval_denied", "an approver said no").and("plan_ref", &*plan.reference))
-        }
-        PlanState::Denied => Err(denied(json!(plan.effects), None).and("plan_ref", &*plan.reference)),
-        PlanState::Expired => Err(RpcError::unknown_plan(&plan.reference, "expired")),
-        PlanState::Consumed => {
-            let result = plan.out.map(|out| format!("out:{out}"));
-            let error = RpcError::unknown_plan(&plan.reference, "consumed");
-            Err(error.and("entry_id", json!(plan.entry)).and("ref", json!(result)))
-        }
     }
 }
 

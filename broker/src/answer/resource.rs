@@ -55,11 +55,9 @@ impl Broker {
             last_out: None,
             ended: None,
         };
-        if call.method == UpMethod::Plan {
-            return self.dispatch(Ask::of_worker(sid, call, Method::PlanList.name()), caller, Method::PlanList, None);
-        }
         let text = std::mem::take(&mut call.params);
-        match wanted(text.as_slice()) {
+        let asked = if call.method == UpMethod::Plan { plan(text.as_slice()) } else { wanted(text.as_slice()) };
+        match asked {
             Ok((method, params)) => self.dispatch(Ask::of_worker(sid, call, method.name()), caller, method, params),
             Err(error) => self.told(sid, &call, Err(error)),
         }
@@ -71,6 +69,19 @@ fn wanted(text: &[u8]) -> Result<(Method, Option<&RawValue>), RpcError> {
         .map_err(|error| RpcError::invalid("params", shoal_wire::error::Reason::Type, error.to_string()))?;
     let method = Method::from_name(&wanted.method).filter(|method| READING.contains(method));
     Ok((method.ok_or_else(|| RpcError::method_not_found(&wanted.method))?, wanted.params))
+}
+
+/// One plan when it is named, else the list.
+fn plan(text: &[u8]) -> Result<(Method, Option<&RawValue>), RpcError> {
+    #[derive(Deserialize)]
+    struct Named {
+        plan_ref: Option<serde::de::IgnoredAny>,
+    }
+    let mistyped =
+        |error: serde_json::Error| RpcError::invalid("params", shoal_wire::error::Reason::Type, error.to_string());
+    let params: &RawValue = serde_json::from_slice(text).map_err(mistyped)?;
+    let named: Named = serde_json::from_slice(text).map_err(mistyped)?;
+    Ok((if named.plan_ref.is_some() { Method::PlanGet } else { Method::PlanList }, Some(params)))
 }
 
 #[cfg(test)]
@@ -86,5 +97,7 @@ mod tests {
             let text = format!(r#"{{"method":"{method}"}}"#);
             assert_eq!(wanted(text.as_bytes()).map(|_| ()).map_err(|e| e.code), Err(-32601), "{method}");
         }
+        assert_eq!(plan(b"{}").map(|(method, _)| method), Ok(Method::PlanList));
+        assert_eq!(plan(br#"{"plan_ref":"plan:1"}"#).map(|(method, _)| method), Ok(Method::PlanGet));
     }
 }

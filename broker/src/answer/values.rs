@@ -1,7 +1,5 @@
 //! Values and blobs, and the methods the session's worker answers.
 
-use std::rc::Rc;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -14,11 +12,9 @@ use shoal_wire::{Method, Ref, RpcError, limits, params};
 use super::Params;
 use crate::broker::{Broker, or_refuse};
 use crate::clients::{Ask, Attachment};
-use crate::json::{quoted, wire_path};
-use crate::runs::RunAnswer;
 
 /// A value in the content store that is read whole, to be decoded.
-const MAX_VALUE: u64 = 16 * 1024 * 1024;
+pub(super) const MAX_VALUE: u64 = 16 * 1024 * 1024;
 
 impl Broker {
     /// Checks params and passes them on as they are.
@@ -68,7 +64,12 @@ impl Broker {
                     serde_json::from_str(&text).map_err(|error| RpcError::internal(error.to_string()))?;
                 let effects = serde_json::from_value::<Vec<shoal_leash::Effect>>(told["effects"].clone());
                 let effects = effects.map_err(|error| RpcError::internal(format!("effects: {error}")))?;
-                told["verdict"] = shoal_leash::judge(&effects, broker.policy.of(&owner)).verdict.name().into();
+                let explained = shoal_leash::explain(&effects, broker.policy.of(&owner));
+                told["verdict"] = explained.verdict.name().into();
+                if explained.verdict != shoal_leash::Verdict::Allow {
+                    told["why"] = explained.lines.into();
+                    told["grants"] = explained.grants.into();
+                }
                 told["plan_ref"] = Value::Null;
                 Ok(told.to_string())
             });
@@ -280,48 +281,4 @@ pub(crate) fn output_text(store: &Store, row: &Row, kind: &str) -> Option<String
     let digest = *blake3::Hash::from_hex(&output.hash).ok()?.as_bytes();
     let blob = store.blob(&digest, 0, MAX_VALUE).ok()?;
     String::from_utf8(blob.bytes).ok()
-}
-
-/// The answer of a keyed run of an earlier kernel, from its row.
-pub(crate) fn rebuilt(row: &Row, value: Option<&str>, render: Option<&str>) -> RunAnswer {
-    if row.ended.as_deref() == Some("interrupted") || row.ok.is_none() {
-        return Err(RpcError::worker_lost(&row.session, Some(row.id), false, "the kernel was restarted"));
-    }
-    let stored = row.outputs.iter().find(|output| output.kind == "value");
-    let cwd = wire_path(&row.cwd);
-    let elapsed = row.dur_ns.unwrap_or(0) / 1_000_000;
-    match (stored, value) {
-        (Some(output), Some(value)) => {
-            let hash = &output.hash;
-            let value = match value.len() <= 8192 {
-                true => value.to_owned(),
-                false => format!(
-                    r#"{{"$":"ref","uri":"shoal://val/blake3:{hash}","of":"str","n":{},"preview":{{"$":"null"}},"render_head":""}}"#,
-                    value.len()
-                ),
-            };
-            let text = format!(
-                concat!(
-                    r#"{{"ref":"val:blake3:{hash}","uri":"shoal://val/blake3:{hash}","value":{value},"#,
-                    r#""render":{render},"elapsed_ms":{elapsed},"cwd":{cwd}"#
-                ),
-                hash = hash,
-                value = value,
-                render = quoted(render.unwrap_or_default()),
-                elapsed = elapsed,
-                cwd = cwd,
-            );
-            Ok(Rc::from(text))
-        }
-        _ => {
-            let code = row.ended.as_deref().map_or("error", |ended| match ended {
-                "deadline" => "deadline_exceeded",
-                other => other,
-            });
-            let data = json!({"code": code, "span": null, "hint": null, "status": row.status, "stderr": null,
-                "ref": null, "uri": null, "elapsed_ms": elapsed,
-                "cwd": serde_json::from_str::<Value>(&cwd).unwrap_or_default()});
-            Err(RpcError::new(shoal_wire::Code::Raised, "the run failed before the kernel was restarted").with(data))
-        }
-    }
 }

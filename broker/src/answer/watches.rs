@@ -120,6 +120,7 @@ impl Broker {
         let (owner, session, gone) = (session.owner.to_string(), session.name.to_string(), name.to_owned());
         self.session_event(sid, "watch_stopped", None, Some(name));
         self.note_session(sid, "watch_stopped", Some(name), Some(principal));
+        self.arm_idle(sid);
         self.write(
             move |store| store.delete_watch(&owner, &session, &gone),
             move |broker, written| then(broker, written.map_err(|e| RpcError::journal_unavailable(e.to_string()))),

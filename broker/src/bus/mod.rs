@@ -4,6 +4,8 @@
 //! their history in the journal; here they only have listeners and a next number.
 
 mod frame;
+#[cfg(test)]
+mod paging;
 mod ring;
 
 use std::collections::HashMap;
@@ -11,7 +13,7 @@ use std::rc::Rc;
 
 pub(crate) use frame::{dropped_frame, event_frame};
 use ring::Ring;
-pub(crate) use ring::{Event, MAX_PAGE_BYTES, Page};
+pub(crate) use ring::{Event, MAX_PAGE_BYTES, Page, RESERVE};
 
 use crate::clients::ConnId;
 
@@ -95,7 +97,8 @@ pub(crate) struct Bus {
 }
 
 impl Bus {
-    /// A bus whose channels continue at the marks an earlier broker reserved; for durable ones the next number.
+    /// A bus whose channels continue at the marks an earlier broker reserved, of which a block more is reserved by now; for
+    /// durable ones the next number.
     pub(crate) fn resume(marks: impl IntoIterator<Item = (ChannelKey, u64)>) -> Self {
         Self { marks: marks.into_iter().collect(), ..Self::default() }
     }
@@ -120,7 +123,21 @@ impl Bus {
     pub(crate) fn publish(&mut self, key: &ChannelKey, ts: i64, payload: &str) -> Published {
         let channel = self.channel(key, ts);
         let (event, reserve) = channel.ring.push(ts, payload.into());
-        Published { seq: event.seq, deliveries: deliveries(key, &channel.subs, &event), reserve }
+        let shown = channel.ring.shows(event.seq);
+        let deliveries = if shown { deliveries(key, &channel.subs, &event) } else { Vec::new() };
+        Published { seq: event.seq, deliveries, reserve }
+    }
+
+    /// A mark of a ring channel is in the database: the frames that waited for it.
+    pub(crate) fn marked(&mut self, key: &ChannelKey, mark: u64) -> Vec<Delivery> {
+        let Some(channel) = self.channels.get_mut(key) else { return Vec::new() };
+        let shown = channel.ring.mark(mark);
+        shown.iter().flat_map(|event| deliveries(key, &channel.subs, event)).collect()
+    }
+
+    /// A number of a ring channel may be shown.
+    pub(crate) fn shows(&self, key: &ChannelKey, seq: u64) -> bool {
+        self.channels.get(key).is_none_or(|channel| channel.ring.shows(seq))
     }
 
     /// Announces an event of a durable channel, already numbered by the journal.
@@ -202,13 +219,13 @@ impl Bus {
 
     /// User channels of an owner.
     pub(crate) fn user_channels_of(&self, owner: &str) -> usize {
-        let live = self.channels.iter().filter(|(_, channel)| channel.ring.next_seq() > 0).map(|(key, _)| key);
+        let live = self.channels.iter().filter(|(_, channel)| channel.ring.is_used()).map(|(key, _)| key);
         live.chain(self.marks.keys()).filter(|(of, name)| &**of == owner && name.starts_with("user.")).count()
     }
 
     /// The channel has had events.
     pub(crate) fn exists(&self, key: &ChannelKey) -> bool {
-        self.marks.contains_key(key) || self.channels.get(key).is_some_and(|channel| channel.ring.next_seq() > 0)
+        self.marks.contains_key(key) || self.channels.get(key).is_some_and(|channel| channel.ring.is_used())
     }
 
     /// Drops a channel whose object is gone.
@@ -252,15 +269,24 @@ mod tests {
         (owner.into(), name.into())
     }
 
+    /// Publishes, with a database that takes every mark at once.
+    fn publish(bus: &mut Bus, key: &ChannelKey, ts: i64, payload: &str) -> Published {
+        let mut published = bus.publish(key, ts, payload);
+        if let Some(mark) = published.reserve {
+            published.deliveries.extend(bus.marked(key, mark));
+        }
+        published
+    }
+
     #[test]
     fn live_subscribers_get_events_of_their_owner_only() {
         let mut bus = Bus::default();
         let (mine, theirs) = (key("a", "user.x"), key("b", "user.x"));
-        bus.publish(&mine, 1, "0");
+        publish(&mut bus, &mine, 1, "0");
         let subscribed = bus.subscribe(&mine, 1, ConnId(7), false, None);
         assert_eq!((subscribed.fresh, subscribed.next_seq), (true, 1));
-        assert_eq!(bus.publish(&theirs, 2, "1").deliveries.len(), 0);
-        let published = bus.publish(&mine, 3, r#"{"a":1}"#);
+        assert_eq!(publish(&mut bus, &theirs, 2, "1").deliveries.len(), 0);
+        let published = publish(&mut bus, &mine, 3, r#"{"a":1}"#);
         assert_eq!(published.seq, 1);
         let frame = String::from_utf8(published.deliveries[0].frame.to_vec()).expect("text");
         assert_eq!(
@@ -276,20 +302,20 @@ mod tests {
         let first = bus.subscribe(&key, 0, ConnId(1), false, None);
         let again = bus.subscribe(&key, 0, ConnId(1), false, Some(0));
         assert_eq!((again.fresh, again.sub), (false, first.sub));
-        assert_eq!(bus.publish(&key, 0, "1").deliveries.len(), 1);
+        assert_eq!(publish(&mut bus, &key, 0, "1").deliveries.len(), 1);
         assert_eq!(bus.unsubscribe(&key, ConnId(1)), [first.sub]);
-        assert_eq!(bus.publish(&key, 0, "1").deliveries.len(), 0);
+        assert_eq!(publish(&mut bus, &key, 0, "1").deliveries.len(), 0);
     }
 
     #[test]
     fn a_catching_up_subscriber_gets_nothing_live() {
         let mut bus = Bus::default();
         let key = key("a", "user.x");
-        bus.publish(&key, 0, "0");
+        publish(&mut bus, &key, 0, "0");
         let subscribed = bus.subscribe(&key, 0, ConnId(1), false, Some(0));
-        assert!(bus.publish(&key, 0, "1").deliveries.is_empty());
+        assert!(publish(&mut bus, &key, 0, "1").deliveries.is_empty());
         bus.advance(&key, subscribed.sub, Stage::Live);
-        assert_eq!(bus.publish(&key, 0, "2").deliveries.len(), 1);
+        assert_eq!(publish(&mut bus, &key, 0, "2").deliveries.len(), 1);
     }
 
     #[test]
@@ -299,6 +325,6 @@ mod tests {
         let page = bus.page(&key, 5, Some(3), 10);
         assert!(page.history_lost);
         assert_eq!((page.events[0].seq, &*page.events[0].payload), (1024, HISTORY_LOST));
-        assert_eq!(bus.publish(&key, 6, "1").seq, 1025);
+        assert_eq!(publish(&mut bus, &key, 6, "1").seq, 1025);
     }
 }
