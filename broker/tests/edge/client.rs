@@ -29,12 +29,17 @@ impl Client {
         Self { stream, reader, pushes: VecDeque::new(), next: 0 }
     }
 
-    /// Sends a request and returns its id.
-    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
+    /// Sends a request and returns its id; nothing when the other end is gone.
+    pub(crate) fn try_send(&mut self, method: &str, params: Value) -> Option<u64> {
         self.next += 1;
         let frame = json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params});
-        self.stream.write_all(format!("{frame}\n").as_bytes()).expect("sent");
-        self.next
+        self.stream.write_all(format!("{frame}\n").as_bytes()).ok()?;
+        Some(self.next)
+    }
+
+    /// Sends a request and returns its id.
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
+        self.try_send(method, params).expect("sent")
     }
 
     /// The next frame, or `None` at the end.
@@ -81,6 +86,11 @@ impl Client {
         (error["code"].as_i64().expect("a code"), error["data"].take())
     }
 
+    /// Forgets the pushes that came while answers were waited for.
+    pub(crate) fn forget_pushes(&mut self) {
+        self.pushes.clear();
+    }
+
     /// The next push.
     pub(crate) fn push(&mut self) -> Value {
         if let Some(push) = self.pushes.pop_front() {
@@ -90,4 +100,10 @@ impl Client {
         assert_eq!(frame["method"], "event", "{frame}");
         frame["params"].take()
     }
+}
+
+/// Bytes of a base64 text.
+pub(crate) fn decoded(text: &Value) -> Vec<u8> {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.decode(text.as_str().expect("text")).expect("base64")
 }

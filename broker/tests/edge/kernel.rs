@@ -19,6 +19,7 @@ use shoal_proto::{List, Text, broker_launcher, broker_worker};
 use shoal_sys::spawn::{Command, Program};
 
 use crate::client::Client;
+use crate::crash::{Crash, Point};
 use crate::launcher;
 use crate::worker::{self, Memory};
 
@@ -39,6 +40,8 @@ pub(crate) struct Kernel {
     thread: Option<std::thread::JoinHandle<()>>,
     /// Pid of the first broker.
     pub(crate) pid: i32,
+    /// Kills brokers.
+    pub(crate) crash: Crash,
 }
 
 /// A live fake session.
@@ -90,23 +93,38 @@ impl Kernel {
 
     /// The same with changed limits.
     pub(crate) fn with(quotas: &[(&str, u64)]) -> Self {
+        Self::of(&[asking("agent:x", Approve::Human)], quotas)
+    }
+
+    /// A kernel with sections of agents beside that of the local user.
+    pub(crate) fn of(agents: &[Section], quotas: &[(&str, u64)]) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let state = dir.path().join("state");
         std::fs::create_dir(&state).expect("made");
         std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o700)).expect("private");
         let listener = UnixListener::bind(dir.path().join("sock")).expect("bound");
         let uid = shoal_sys::process::uid();
-        let sections = vec![everything(&format!("uid:{uid}")), asking("agent:x", Approve::Human)];
+        let mut sections = vec![everything(&format!("uid:{uid}"))];
+        sections.extend_from_slice(agents);
         let mut compiled = Sections { sections: List::new(sections).expect("fits"), ..Sections::default() };
         let quotas: Vec<_> = quotas.iter().map(|(name, value)| (text(name), *value)).collect();
         compiled.settings.quotas = List::new(quotas).expect("fits");
         let (tell, told) = channel();
-        let supervisor =
-            Supervisor { state, listener: listener.into(), compiled, uid, sessions: Vec::new(), next: 1, restarts: 0 };
+        let crash = Crash::default();
+        let supervisor = Supervisor {
+            state,
+            listener: listener.into(),
+            compiled,
+            uid,
+            sessions: Vec::new(),
+            next: 1,
+            restarts: 0,
+            crash: crash.clone(),
+        };
         let (started, pid) = channel();
         let thread = std::thread::spawn(move || supervisor.run(&told, &started));
         let pid = pid.recv_timeout(Duration::from_secs(20)).expect("a broker that serves");
-        Self { dir, tell, thread: Some(thread), pid }
+        Self { dir, tell, thread: Some(thread), pid, crash }
     }
 
     /// A connection that has not attached.
@@ -119,6 +137,22 @@ impl Kernel {
         let mut client = self.connect();
         client.ok("session.attach", serde_json::json!({"session": session}));
         client
+    }
+
+    /// A connection of an agent in its session of this name.
+    pub(crate) fn attach_agent(&self, principal: &str, session: &str) -> Client {
+        let mut human = self.attach("tokens");
+        let token = human.ok("token.create", serde_json::json!({"principal": principal}));
+        let mut client = self.connect();
+        client.ok("session.attach", serde_json::json!({"session": session, "token": token["token"]}));
+        client
+    }
+
+    /// Ends the broker by SIGKILL; the next one has taken over once it answers.
+    pub(crate) fn replace_broker(&self) {
+        let mut witness = self.attach("witness");
+        self.tell(Do::ReplaceBroker);
+        assert_eq!(witness.frame(), None, "the connection ends with its broker");
     }
 
     /// The token file.
@@ -149,6 +183,7 @@ struct Supervisor {
     sessions: Vec<Session>,
     next: u64,
     restarts: u32,
+    crash: Crash,
 }
 
 type Edge = Chan<ToBroker, ToSupervisor>;
@@ -165,6 +200,11 @@ impl Supervisor {
                     self.on_message(&mut edge, received.msg);
                 }
                 Err(shoal_chan::ChanError::TimedOut) => {}
+                Err(_) if self.crash.take_news() => {
+                    shoal_sys::process::reap_pid(pid).expect("reaped");
+                    self.restarts += 1;
+                    (pid, edge) = self.start_broker();
+                }
                 Err(error) => panic!("broker: {error}"),
             }
             match told.try_recv() {
@@ -195,6 +235,7 @@ impl Supervisor {
         let argv = vec![CString::new("shoal-broker").expect("a name")];
         let child = Command::new(Program::Path(program), argv).fds(fds).spawn().expect("started");
         drop(theirs);
+        self.crash.watch(child.pid);
         let first = mine.recv_deadline(Duration::from_secs(20)).expect("a hello");
         assert!(matches!(first.msg, ToSupervisor::Hello(_)));
         let dir: OwnedFd = std::fs::File::open(&self.state).expect("opened").into();
@@ -213,7 +254,7 @@ impl Supervisor {
                 ptyd: false,
             };
             let [launcher, worker] = Self::ends(&session.memory);
-            mine.send(&ToBroker::Adopt(adopted), &[launcher.as_fd(), worker.as_fd()]).expect("sent");
+            mine.send(&ToBroker::Adopt(adopted), &[launcher.as_fd(), worker.as_fd()]).ok();
         }
         (child.pid, mine)
     }
@@ -245,7 +286,8 @@ impl Supervisor {
         std::thread::spawn(move || launcher::serve(far, &shared));
         let (worker, far) = pair::<broker_worker::ToWorker, broker_worker::ToBroker>().expect("a pair");
         let shared = memory.clone();
-        std::thread::spawn(move || worker::serve(far, &shared));
+        let epoch = memory.renew();
+        std::thread::spawn(move || worker::serve(far, &shared, epoch));
         [launcher.as_fd().try_clone_to_owned().expect("a copy"), worker.as_fd().try_clone_to_owned().expect("a copy")]
     }
 
@@ -294,19 +336,21 @@ impl Supervisor {
             edge.send(&ToBroker::SessionFailed(failed), &[]).expect("sent");
             return;
         }
+        self.crash.pass(Point::SessionAsked);
         let id = self.next;
         self.next += 1;
-        let memory = Memory::new(order.cwd.as_str());
+        let memory = Memory::new(order.cwd.as_str(), self.crash.clone());
         let [launcher, worker] = Self::ends(&memory);
         let up = SessionUp { order: order.order, session: id, generation: 0, launcher: -1 };
         self.sessions.push(Session { id, order, memory });
-        edge.send(&ToBroker::SessionUp(up), &[launcher.as_fd(), worker.as_fd()]).expect("sent");
+        // A broker that was killed is told by the adoption of its successor.
+        edge.send(&ToBroker::SessionUp(up), &[launcher.as_fd(), worker.as_fd()]).ok();
     }
 
     fn lose_worker(&mut self, edge: &mut Edge, id: u64) {
         let session = self.sessions.iter_mut().find(|session| session.id == id).expect("a session");
         session.memory.end();
-        session.memory = Memory::new("/");
+        session.memory = Memory::new("/", self.crash.clone());
         let status = ExitStatus { code: None, signal: Some(11) };
         let exit = RoleExit { session: id, role: SessionRole::Worker, status, restart_in_ms: Some(0) };
         edge.send(&ToBroker::RoleExit(exit), &[]).expect("sent");
