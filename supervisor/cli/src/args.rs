@@ -198,22 +198,34 @@ pub(crate) struct History {
 }
 
 #[derive(Debug, Default, Clone, ClapArgs)]
-pub(crate) struct HistoryQuery {
+pub(crate) struct HistoryFilter {
     /// Rows from this time on, nanoseconds since the epoch
     #[arg(long, value_name = "NS")]
     pub(crate) since: Option<i64>,
+    /// Rows up to this time
+    #[arg(long, value_name = "NS")]
+    pub(crate) until: Option<i64>,
     /// Rows of this principal
     #[arg(long)]
     pub(crate) principal: Option<String>,
     /// Rows with these effects, comma separated
     #[arg(long, value_delimiter = ',')]
     pub(crate) effects: Vec<String>,
+    /// Rows of these kinds, comma separated
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) kinds: Vec<String>,
     /// Rows whose source begins with this word
     #[arg(long)]
     pub(crate) head: Option<String>,
     /// Rows that ended so
     #[arg(long)]
     pub(crate) status: Option<RowStatus>,
+}
+
+#[derive(Debug, Default, Clone, ClapArgs)]
+pub(crate) struct HistoryQuery {
+    #[command(flatten)]
+    pub(crate) filter: HistoryFilter,
     /// Rows at most
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: u64,
@@ -233,6 +245,22 @@ pub(crate) enum HistoryAction {
     Show {
         /// Row id
         id: i64,
+    },
+    /// Print rows as they close, until interrupted
+    Follow {
+        /// Owner, when it is not you
+        #[arg(long)]
+        owner: Option<String>,
+    },
+    /// Print every row that matches, one JSON document a line
+    Export(HistoryFilter),
+    /// Take the file changes of a row back, in the row's session
+    Undo {
+        /// Row id
+        id: i64,
+        /// Nothing is undone unless all of it lies below this directory
+        #[arg(long, value_name = "PATH")]
+        root: PathBuf,
     },
     /// Recompute the chain
     Verify {

@@ -45,10 +45,19 @@ impl Context {
 
     /// Connects, starting a kernel if need be, and attaches to the session.
     pub(crate) async fn attach(&self) -> Result<(Connection, Attached), Fail> {
-        let mut attach = Attach::new(&self.config.session, "cli").created_here(&self.vars, &[]);
-        attach.token.clone_from(&self.config.token);
+        self.attach_by(&self.config).await
+    }
+
+    /// The same with a kernel that runs already.
+    pub(crate) async fn attach_running(&self) -> Result<(Connection, Attached), Fail> {
+        self.attach_by(&Config { autostart: false, ..self.config.clone() }).await
+    }
+
+    async fn attach_by(&self, config: &Config) -> Result<(Connection, Attached), Fail> {
+        let mut attach = Attach::new(&config.session, "cli").created_here(&self.vars, &[]);
+        attach.token.clone_from(&config.token);
         attach.client.insert("tty".to_owned(), std::io::stdout().is_terminal().into());
-        let connection = Connection::find(&self.config).await?;
+        let connection = Connection::find(config).await?;
         let attached = connection.attach(&attach).await?;
         Ok((connection, attached))
     }

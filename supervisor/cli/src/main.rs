@@ -10,7 +10,9 @@ mod context;
 mod escape;
 mod fail;
 mod out;
+mod records;
 mod siblings;
+mod statedir;
 mod table;
 
 use std::process::ExitCode;

@@ -24,8 +24,11 @@ fn check(mut files: Vec<std::path::PathBuf>) -> Result<ExitCode, Fail> {
     let home = vars.path("HOME").unwrap_or_default();
     if files.is_empty() {
         let folder = vars.path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("shoal");
-        files = ["leash.toml", "shoal.toml"].map(|name| folder.join(name)).into_iter().filter(|p| p.exists()).collect();
-        if files.is_empty() {
+        let found = ["leash.toml", "shoal.toml"].map(|name| Some(folder.join(name)).filter(|path| path.exists()));
+        // Their places tell them apart: a missing one is as good as an empty one.
+        if found.iter().any(Option::is_some) {
+            files = found.into_iter().map(|path| path.unwrap_or_else(|| "/dev/null".into())).collect();
+        } else {
             out::line(&format!("no policy file in {}; the built-in policy allows you everything", folder.display()))?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -59,6 +62,11 @@ fn explain(context: &Context, src: &str) -> Result<ExitCode, Fail> {
     out::line(&format!("reversibility  {}", text(&result, "reversibility")))?;
     for effect in items(&result, "effects") {
         out::line(&format!("effect         {}", escape::line(&effect_text(effect))))?;
+    }
+    for (name, member) in [("why", "why"), ("to change it", "grants")] {
+        for line in items(&result, member) {
+            out::line(&format!("{name:<14} {}", escape::line(line.as_str().unwrap_or_default())))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

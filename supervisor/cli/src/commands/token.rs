@@ -1,12 +1,14 @@
-//! `shoal token`: bearer tokens. The secret is printed once, alone on stdout.
+//! `shoal token`: bearer tokens, through the kernel when one runs, else in the state directory. The secret is printed
+//! once, alone on stdout.
 
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use crate::args::Token;
-use crate::context::{Context, call, items, text};
+use crate::context::{Context, items, text};
 use crate::fail::Fail;
+use crate::records::Records;
 use crate::{escape, out};
 
 /// Carries out the action.
@@ -42,8 +44,10 @@ pub(crate) fn create(context: &Context, params: &Value) -> Result<Value, Fail> {
 
 fn ask(context: &Context, method: &str, params: &Value) -> Result<Value, Fail> {
     context.block_on(async {
-        let (connection, _) = context.attach().await?;
-        call(&connection, method, params.clone()).await
+        // A token can be made before the first kernel is started.
+        let records =
+            if method == "token.create" { Records::make(context).await } else { Records::find(context).await };
+        records?.ask(method, params.clone()).await
     })
 }
 
