@@ -1,0 +1,91 @@
+//! A kernel whose state directory is full: new work is refused before it runs, everything else goes on, and room is enough for
+//! work to go on without a restart.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+use shoal_harness::{Kernel, Place};
+
+/// A small file system in the place of a state directory, unmounted at the end.
+struct Disk(PathBuf);
+
+impl Disk {
+    /// For who may mount.
+    fn over(place: &Place, mib: u32) -> Option<Self> {
+        if !nix::unistd::Uid::effective().is_root() {
+            eprintln!("needs root to mount a small file system: not run");
+            return None;
+        }
+        let uid = place.uid();
+        let options = format!("size={mib}m,mode=0700,uid={uid},gid={uid}");
+        let at = place.path("state");
+        let status = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).status();
+        assert!(status.expect("mount runs").success(), "mounted");
+        Some(Self(at))
+    }
+
+    /// Takes every free block; the file that holds them.
+    fn fill(&self) -> PathBuf {
+        let path = self.0.join("ballast");
+        let mut file = std::fs::File::create(&path).expect("a file");
+        let chunk = vec![1u8; 64 * 1024];
+        while std::io::Write::write_all(&mut file, &chunk).is_ok() {}
+        path
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg("-l").arg(&self.0).status();
+        if !std::thread::panicking() {
+            assert!(status.expect("umount runs").success(), "unmounted");
+        }
+    }
+}
+
+#[test]
+fn a_full_state_directory_refuses_new_work_and_nothing_else() {
+    let place = Place::new();
+    let Some(disk) = Disk::over(&place, 100) else { return };
+    let kernel = Kernel::start(&place);
+    let mut client = kernel.attach("default");
+    let mut watcher = kernel.attach("default");
+    watcher.ok("events.subscribe", json!({"channel": "kernel"}));
+    let running = client.ok("exec", json!({"src": "sleep 60", "async": true}))["task"].clone();
+    client.value("1");
+    let ballast = disk.fill();
+    let mark = place.work().join("ran");
+    let refused = (0..50).find_map(|n| {
+        let src = format!("'x'.save('ran')\n# {n} {}", "y".repeat(20_000));
+        client.call("exec", json!({"src": src, "position": "value"})).err()
+    });
+    let refused = refused.expect("a full disk is met");
+    assert_eq!(
+        (refused.code, refused.data["detail"].as_str()),
+        (-32041, Some("no space left on device")),
+        "{refused:?}"
+    );
+    if mark.exists() {
+        std::fs::remove_file(&mark).expect("made before the disk was full");
+    }
+    // Nothing ran, and what needs no new row answers; running work ends and closes its row.
+    assert_eq!(client.err("exec", json!({"src": "'x'.save('ran')"})).code, -32041);
+    assert!(!mark.exists(), "refused work runs nothing");
+    assert_eq!(client.ok("task.list", json!({}))[0]["task"], running);
+    assert!(client.ok("journal.query", json!({"limit": 1})).is_array());
+    let cancelled = client.ok("task.cancel", json!({"task": running}));
+    assert_eq!(cancelled["state"], "cancelled", "{cancelled}");
+    std::fs::remove_file(ballast).expect("room");
+    let mut actions = Vec::new();
+    while !actions.iter().any(|action| action == "journal_recovered") {
+        let push = watcher.frame().expect("an event");
+        actions.push(push["params"]["payload"]["v"]["action"]["v"].as_str().unwrap_or_default().to_owned());
+    }
+    assert_eq!(actions, ["journal_unavailable", "journal_recovered"]);
+    assert_eq!(client.render("6 * 7"), "42");
+    assert_eq!(client.ok("journal.verify", json!({}))["ok"], json!(true));
+    let row = client.ok("journal.query", json!({"head": "sleep", "kinds": ["exec"]}))[0].clone();
+    assert_eq!((&row["ok"], &row["ended"]), (&json!(false), &json!("cancelled")), "{row}");
+    drop(kernel);
+}
