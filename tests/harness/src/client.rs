@@ -79,6 +79,8 @@ impl Client {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return None,
                 Ok(got) => self.buffer.extend_from_slice(&chunk[..got]),
+                // Another thread that connects changes the user of all threads, which interrupts them.
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::ConnectionReset => return None,
                 Err(e) => panic!("no frame: {e}"),
             }
