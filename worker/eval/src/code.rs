@@ -1,5 +1,6 @@
 //! Compiled programs: a list of operations per function, for a machine with an operand stack and resolved variables.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use shoal_syntax::ast::{self, CmdCall, FnDecl};
@@ -49,6 +50,18 @@ pub(crate) enum Op {
 
     Binary(BinaryOp),
     BinaryInt(BinaryOp, i32),
+    /// `Local`, `Local`, `Binary`.
+    BinaryLocals(BinaryOp, u16, u16),
+    /// `Local`, `BinaryInt`.
+    BinaryLocalInt(BinaryOp, u16, i32),
+    /// `Local`, `Local`, a comparison, `JumpUnless`.
+    UnlessLocals(BinaryOp, u16, u16, u32),
+    /// `Local`, a comparison with an int, `JumpUnless`.
+    UnlessLocalInt(BinaryOp, u16, i32, u32),
+    /// A comparison with an int, `JumpUnless`.
+    UnlessInt(BinaryOp, i32, u32),
+    /// `Local`, `Field`.
+    LocalField(u32, u32),
     Not,
     Negate,
 
@@ -119,6 +132,53 @@ pub(crate) enum Op {
     Raise(u32),
     StatementBegin(u32),
     StatementEnd,
+}
+
+impl Op {
+    /// Where it may jump to.
+    pub(crate) fn target(&self) -> Option<u32> {
+        match *self {
+            Self::Jump(to)
+            | Self::Loop(to)
+            | Self::JumpUnless(to)
+            | Self::UnlessLocals(.., to)
+            | Self::UnlessLocalInt(.., to)
+            | Self::UnlessInt(.., to)
+            | Self::And(to, _)
+            | Self::Or(to, _)
+            | Self::Coalesce(to)
+            | Self::IfNull(to)
+            | Self::IterNext(to)
+            | Self::Try(to)
+            | Self::Match(_, to)
+            | Self::Given(_, to)
+            | Self::CapturedOr(_, to) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// The same with another target.
+    #[must_use]
+    pub(crate) fn with_target(self, target: u32) -> Self {
+        match self {
+            Self::Jump(_) => Self::Jump(target),
+            Self::Loop(_) => Self::Loop(target),
+            Self::JumpUnless(_) => Self::JumpUnless(target),
+            Self::UnlessLocals(op, a, b, _) => Self::UnlessLocals(op, a, b, target),
+            Self::UnlessLocalInt(op, a, n, _) => Self::UnlessLocalInt(op, a, n, target),
+            Self::UnlessInt(op, n, _) => Self::UnlessInt(op, n, target),
+            Self::And(_, echo) => Self::And(target, echo),
+            Self::Or(_, echo) => Self::Or(target, echo),
+            Self::Coalesce(_) => Self::Coalesce(target),
+            Self::IfNull(_) => Self::IfNull(target),
+            Self::IterNext(_) => Self::IterNext(target),
+            Self::Try(_) => Self::Try(target),
+            Self::Match(pattern, _) => Self::Match(pattern, target),
+            Self::Given(param, _) => Self::Given(param, target),
+            Self::CapturedOr(at, _) => Self::CapturedOr(at, target),
+            op => op,
+        }
+    }
 }
 
 /// Parts of a `with` whose values are on the stack, in this order.
@@ -232,6 +292,8 @@ pub(crate) struct Code {
     pub(crate) exports: Box<[Str]>,
     /// Whether all parameters are required and unchecked, so that positionals can be bound by moving them.
     pub(crate) simple: bool,
+    /// Whether it can run without a frame, as far as is known: cleared when it turns out to need one.
+    pub(crate) leaf: AtomicBool,
 }
 
 /// What operations refer to.

@@ -8,6 +8,7 @@ mod command;
 mod declare;
 mod expr;
 mod function;
+mod fuse;
 mod loops;
 mod pattern;
 mod stmt;

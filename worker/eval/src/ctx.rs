@@ -11,6 +11,7 @@ use crate::machine::Machine;
 use crate::place::{Env, Place};
 use crate::registry::Given;
 use crate::unwind::{Eval, Stop, Unwind};
+use crate::vm::Prepared;
 
 /// A builtin's view of the evaluator: ports, place, budget, and calls back into the program.
 pub struct Ctx<'m> {
@@ -87,6 +88,26 @@ impl<'m> Ctx<'m> {
     /// Calls a closure or alias. Counts as a nested call.
     pub fn call(&mut self, callee: &Value, args: &[Value]) -> Eval<Value> {
         self.machine.call_value(callee, args)
+    }
+
+    /// Looks a callee up, to call it for many items with [`Self::apply`].
+    pub fn prepare<'v>(&mut self, callee: &'v Value) -> Prepared<'v> {
+        self.machine.prepare(callee)
+    }
+
+    /// Calls what was prepared; the same as [`Self::call`].
+    #[inline]
+    pub fn apply<const N: usize>(&mut self, callee: &Prepared<'_>, args: [Value; N]) -> Eval<Value> {
+        self.machine.apply(callee, args)
+    }
+
+    /// Calls a prepared predicate and takes its value as a condition.
+    #[inline]
+    pub fn satisfies(&mut self, predicate: &Prepared<'_>, item: Value) -> Eval<bool> {
+        match self.machine.apply(predicate, [item])? {
+            Value::Bool(holds) => Ok(holds),
+            value => Ok(condition(&value)?),
+        }
     }
 
     /// Calls a closure or alias with arguments by name too.

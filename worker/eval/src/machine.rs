@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use shoal_value::{ErrorValue, Str, Value, code, error::Span};
 
 use crate::code::{Place as SourcePlace, Unit};
-use crate::command::Word;
 use crate::host::{Dir, Host, Run};
 use crate::module::Modules;
 use crate::place::{Place, PlaceChanges};
@@ -97,7 +96,7 @@ impl Machine {
 
     /// Runs a closure without arguments as the body of this evaluator.
     pub(crate) fn run_body(&mut self, lambda: Arc<Lambda>) -> Eval<Value> {
-        self.push_frame(lambda, 0, Vec::new(), Vec::<Word>::new())?;
+        self.push_frame(lambda, 0, None)?;
         // The body of a child is no function here: it has a directory and an environment of its own.
         self.own_functions = self.functions;
         self.run(0)

@@ -192,7 +192,7 @@ impl Machine {
         let linked = crate::vm::Linked::new(root, code.unit.clone());
         let lambda = Arc::new(Lambda { code, captures: Box::default(), linked: Some(linked) });
         let (floor, base) = (self.frames.len(), self.stack.len());
-        self.push_frame(lambda, base, Vec::new(), Vec::new())?;
+        self.push_frame(lambda, base, None)?;
         self.run(floor)
     }
 

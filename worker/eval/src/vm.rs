@@ -5,7 +5,10 @@
 //! bound (see [`crate::stack`]).
 
 mod bind;
+mod execute;
 mod frame;
+mod ints;
+mod leaf;
 mod matching;
 mod name;
 mod run;
@@ -13,6 +16,7 @@ mod scoped;
 mod steps;
 
 pub(crate) use bind::downcast;
-pub(crate) use frame::{Frame, Handler, Lambda, Linked, Links, LoopState, SavedPlace};
+pub(crate) use frame::{Frame, Handler, Lambda, Linked, Links, LoopState, More, SavedPlace};
+pub(crate) use leaf::Prepared;
 pub(crate) use run::{Call, stray};
 pub(crate) use steps::{assertion, immutable};

@@ -12,7 +12,7 @@ use crate::machine::Machine;
 use crate::registry::{Given, Types};
 use crate::types::Type;
 use crate::unwind::Eval;
-use crate::vm::{Call, Lambda};
+use crate::vm::{Call, Lambda, More};
 
 /// A parsed, partly applied call.
 pub(crate) struct AliasValue {
@@ -32,7 +32,8 @@ impl Machine {
             return Err(ErrorValue::type_error("command is not callable here").into());
         };
         let base = self.stack.len();
-        self.push_frame(alias.lambda.clone(), base, Vec::new(), words)?;
+        let more = More { appended: words, ..More::default() };
+        self.push_frame(alias.lambda.clone(), base, Some(Box::new(more)))?;
         Ok(Call::Entered)
     }
 

@@ -22,8 +22,8 @@ impl Machine {
             Callee::Value => self.stack.pop(),
             Callee::Maybe => self.stack.pop().filter(|value| !value.is_null()),
         };
-        if let Some(frame) = self.frames.last_mut() {
-            invocation.words.append(&mut frame.appended);
+        if let Some(more) = self.frames.last_mut().and_then(|frame| frame.more.as_mut()) {
+            invocation.words.append(&mut more.appended);
         }
         self.invoke(invocation, callee)
     }

@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use shoal_syntax::ast::{self, Name};
 use shoal_value::Str;
 
 use super::Compiler;
+use super::fuse::fuse;
 use crate::code::{Capture, Code, CodeKind, Op, Parameter, Pattern, Place, Rest, Tables, Target, Tree};
 use crate::scope::BindingKind;
 use crate::types::Type;
@@ -112,16 +114,9 @@ impl FnBuilder {
         for pattern in &mut self.tables.patterns {
             rewrite_pattern(pattern, &cell);
         }
-        let mut moved = Vec::with_capacity(ops.len() + 1);
-        let mut kept = 0;
-        for op in &ops {
-            moved.push(kept);
-            kept += u32::from(!matches!(op, Op::Nop));
-        }
-        moved.push(kept);
-        let live = ops.iter().zip(&self.places).filter(|(op, _)| !matches!(op, Op::Nop));
-        let (ops, places): (Vec<Op>, Vec<Place>) = live.map(|(op, place)| (retarget(*op, &moved), *place)).unzip();
+        let (ops, places, computes) = fuse(ops, &self.places, self.params.len());
         let simple = self.rest.is_none() && self.params.iter().all(|p| !p.has_default && p.ty.is_none());
+        let leaf = simple && computes && self.cells == 0 && self.kind.is_function();
         Code {
             unit,
             kind: self.kind,
@@ -140,6 +135,7 @@ impl FnBuilder {
             tables: self.tables,
             exports: Box::default(),
             simple,
+            leaf: AtomicBool::new(leaf),
         }
     }
 }
@@ -170,7 +166,7 @@ impl Compiler {
     pub(super) fn land(&mut self, at: usize) {
         let target = self.next();
         let op = &mut self.f().ops[at];
-        *op = with_target(*op, target);
+        *op = op.with_target(target);
     }
 
     pub(super) fn name(&mut self, name: &Str) -> u32 {
@@ -322,41 +318,5 @@ fn rewrite_pattern(pattern: &mut Pattern, cell: &impl Fn(u32) -> Option<u32>) {
             }
         }
         Pattern::Any | Pattern::Literal(_) | Pattern::Regex(_) | Pattern::Range { .. } | Pattern::Type(_, None) => {}
-    }
-}
-
-fn with_target(op: Op, target: u32) -> Op {
-    match op {
-        Op::Jump(_) => Op::Jump(target),
-        Op::Loop(_) => Op::Loop(target),
-        Op::JumpUnless(_) => Op::JumpUnless(target),
-        Op::And(_, echo) => Op::And(target, echo),
-        Op::Or(_, echo) => Op::Or(target, echo),
-        Op::Coalesce(_) => Op::Coalesce(target),
-        Op::IfNull(_) => Op::IfNull(target),
-        Op::IterNext(_) => Op::IterNext(target),
-        Op::Try(_) => Op::Try(target),
-        Op::Match(pattern, _) => Op::Match(pattern, target),
-        Op::Given(param, _) => Op::Given(param, target),
-        Op::CapturedOr(at, _) => Op::CapturedOr(at, target),
-        op => op,
-    }
-}
-
-fn retarget(op: Op, moved: &[u32]) -> Op {
-    match op {
-        Op::Jump(to)
-        | Op::Loop(to)
-        | Op::JumpUnless(to)
-        | Op::And(to, _)
-        | Op::Or(to, _)
-        | Op::Coalesce(to)
-        | Op::IfNull(to)
-        | Op::IterNext(to)
-        | Op::Try(to)
-        | Op::Match(_, to)
-        | Op::Given(_, to)
-        | Op::CapturedOr(_, to) => with_target(op, moved[to as usize]),
-        op => op,
     }
 }

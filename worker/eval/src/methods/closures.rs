@@ -42,9 +42,9 @@ pub(super) const METHODS: &[Method] = methods! {
     /// shoal> var s = 0; [1, 2].each(x => { s += x }); s
     /// 3
     each: Types::COLLECTION, [need("f", FUNCTION)], Plain(Types::NULL), Closures, |ctx, recv, args| {
-        let f = args.value_at(0);
+        let f = ctx.prepare(args.value_at(0));
         for item in Items::of(recv)?.iter() {
-            let value = ctx.call(f, &[item])?;
+            let value = ctx.apply(&f, [item])?;
             ctx.discard(&value)?;
         }
         Ok(Value::Null)
@@ -92,19 +92,19 @@ pub(super) const METHODS: &[Method] = methods! {
 };
 
 fn map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
-    let (items, f) = (Items::of(recv)?, args.value_at(0));
+    let (items, f) = (Items::of(recv)?, ctx.prepare(args.value_at(0)));
     let mut results = Vec::with_capacity(items.bounded_len()?);
     for item in items.iter() {
-        results.push(ctx.call(f, &[item])?);
+        results.push(ctx.apply(&f, [item])?);
     }
     Ok(Value::list(results)?)
 }
 
 fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
-    let (items, p) = (Items::of(recv)?, args.value_at(0));
+    let (items, p) = (Items::of(recv)?, ctx.prepare(args.value_at(0)));
     let mut places = Vec::new();
     for (at, item) in items.iter().enumerate() {
-        if ctx.holds(p, &[item])? {
+        if ctx.satisfies(&p, item)? {
             places.push(at);
         }
     }
@@ -113,9 +113,9 @@ fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
 
 /// The first item for which the predicate gives `wanted`, with its place.
 fn first_place(ctx: &mut Ctx<'_>, items: &Items, args: &Args, wanted: bool) -> Eval<Option<(usize, Value)>> {
-    let p = args.value_at(0);
+    let p = ctx.prepare(args.value_at(0));
     for (at, item) in items.iter().enumerate() {
-        if ctx.holds(p, std::slice::from_ref(&item))? == wanted {
+        if ctx.satisfies(&p, item.clone())? == wanted {
             return Ok(Some((at, item)));
         }
     }
@@ -124,18 +124,18 @@ fn first_place(ctx: &mut Ctx<'_>, items: &Items, args: &Args, wanted: bool) -> E
 
 fn fold(ctx: &mut Ctx<'_>, recv: Value, mut args: Args) -> Eval<Value> {
     let mut acc = args.take(0);
-    let f = args.value_at(1);
+    let f = ctx.prepare(args.value_at(1));
     for item in Items::of(recv)?.iter() {
-        acc = ctx.call(f, &[acc, item])?;
+        acc = ctx.apply(&f, [acc, item])?;
     }
     Ok(acc)
 }
 
 fn flat_map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
-    let f = args.value_at(0);
+    let f = ctx.prepare(args.value_at(0));
     let mut results = Vec::new();
     for item in Items::of(recv)?.iter() {
-        let part = ctx.call(f, &[item])?;
+        let part = ctx.apply(&f, [item])?;
         let found = part.type_name();
         let part = Items::of(part).map_err(|_| {
             ErrorValue::type_error(format!("flat_map: f must return a list, table or range, found {found}"))
@@ -149,9 +149,10 @@ fn flat_map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
 fn count(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     let items = Items::of(recv)?;
     let Some(p) = args.peek(0) else { return Ok(Value::Int(count_value(items.len()))) };
+    let p = ctx.prepare(p);
     let mut n = 0;
     for item in items.iter() {
-        n += i64::from(ctx.holds(p, &[item])?);
+        n += i64::from(ctx.satisfies(&p, item)?);
     }
     Ok(Value::Int(n))
 }

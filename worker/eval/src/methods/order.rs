@@ -106,9 +106,9 @@ fn sort(ctx: &mut Ctx<'_>, recv: Value) -> Eval<Value> {
 fn sort_by(ctx: &mut Ctx<'_>, recv: Value, f: &Value) -> Eval<Value> {
     let items = Items::of(recv)?;
     let mut keys = Vec::with_capacity(items.bounded_len()?);
+    let f = ctx.prepare(f);
     for item in items.iter() {
-        ctx.step(1)?;
-        keys.push(ctx.call(f, &[item])?);
+        keys.push(ctx.apply(&f, [item])?);
     }
     by_keys(ctx, &items, &keys)
 }
@@ -211,13 +211,12 @@ fn first_places<T: Eq + Hash>(ctx: &mut Ctx<'_>, items: impl ExactSizeIterator<I
 }
 
 fn group(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
-    let (items, f) = (Items::of(recv)?, args.value_at(0));
+    let (items, f) = (Items::of(recv)?, ctx.prepare(args.value_at(0)));
     items.bounded_len()?;
     let mut place_of: HashMap<ByEquality, usize> = HashMap::new();
     let mut groups: Vec<(Value, Vec<usize>)> = Vec::new();
     for (at, item) in items.iter().enumerate() {
-        ctx.step(1)?;
-        let key = ctx.call(f, &[item])?;
+        let key = ctx.apply(&f, [item])?;
         let place = *place_of.entry(ByEquality(key.clone())).or_insert(groups.len());
         match groups.get_mut(place) {
             Some((_, places)) => places.push(at),

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use shoal_value::{Callable, ErrorValue, Str, Value, code};
+use shoal_value::{Callable, ErrorValue, Str, Value};
 
-use super::frame::{Frame, Lambda};
+use super::frame::{Frame, Lambda, More};
+use super::leaf::too_deep;
 use super::run::Call;
 use crate::Ctx;
 use crate::code::{CodeKind, Parameter};
@@ -44,7 +45,7 @@ impl Machine {
     ) -> Eval<Call> {
         let any: Arc<dyn std::any::Any + Send + Sync> = callable;
         let native = match any.downcast::<Lambda>() {
-            Ok(lambda) => return self.enter(lambda, n, named),
+            Ok(lambda) => return self.call_lambda(lambda, n, named),
             Err(other) => other.downcast::<NativeFunction>(),
         };
         let native = native.map_err(|_| ErrorValue::type_error("closure is not callable here"))?;
@@ -53,12 +54,26 @@ impl Machine {
         (native.row.run)(&mut Ctx::new(self), args).map(Call::Done)
     }
 
+    /// Calls a lambda with the `n` topmost values as positionals and `named` ones.
+    fn call_lambda(&mut self, lambda: Arc<Lambda>, n: usize, named: Vec<(Str, Value)>) -> Eval<Call> {
+        if named.is_empty() && self.fit_leaf(&lambda, n)? {
+            let surplus = n - lambda.code.params.len();
+            self.stack.truncate(self.stack.len() - surplus);
+            let linked = self.linked_of(&lambda);
+            if let Some(value) = self.run_leaf(&lambda, &linked)? {
+                return Ok(Call::Done(value));
+            }
+            return self.enter(lambda, n - surplus, named);
+        }
+        self.enter(lambda, n, named)
+    }
+
     /// Pushes the frame of a closure whose positionals are the `n` topmost values.
     pub(crate) fn enter(&mut self, lambda: Arc<Lambda>, n: usize, named: Vec<(Str, Value)>) -> Eval<Call> {
         self.step(1)?;
         let code = &lambda.code;
         let base = self.stack.len() - n;
-        let mut missing = Vec::new();
+        let mut more = None;
         let n = if code.kind == CodeKind::Thunk && n > code.params.len() {
             self.stack.truncate(base + code.params.len());
             code.params.len()
@@ -67,24 +82,18 @@ impl Machine {
         };
         if !(code.simple && named.is_empty() && n == code.params.len()) {
             let given = Given { positional: self.take(n as u32), named };
-            missing = self.bind_params(&lambda, given)?;
+            let missing = self.bind_params(&lambda, given)?;
+            more = (!missing.is_empty()).then(|| Box::new(More { missing, ..More::default() }));
         }
-        self.push_frame(lambda, base, missing, Vec::new())?;
+        self.push_frame(lambda, base, more)?;
         Ok(Call::Entered)
     }
 
     /// Pushes a frame whose parameters are on the stack from `base`.
-    pub(crate) fn push_frame(
-        &mut self,
-        lambda: Arc<Lambda>,
-        base: usize,
-        missing: Vec<u32>,
-        appended: Vec<Word>,
-    ) -> Eval<()> {
+    pub(crate) fn push_frame(&mut self, lambda: Arc<Lambda>, base: usize, more: Option<Box<More>>) -> Eval<()> {
         if self.frames.len() + self.depth > MAX_CALLS {
             self.stack.truncate(base);
-            let text = format!("more than {MAX_CALLS} nested calls");
-            return Err(ErrorValue::new(code::RECURSION_LIMIT, text).into());
+            return Err(too_deep().into());
         }
         let code = &lambda.code;
         self.stack.resize(base + code.locals as usize, Value::Null);
@@ -94,7 +103,7 @@ impl Machine {
         }
         self.functions += usize::from(code.kind.is_function());
         let heights = self.heights();
-        self.frames.push(Frame { lambda, base, cells, heights, missing, appended });
+        self.frames.push(Frame { lambda, base, cells, heights, more });
         Ok(())
     }
 
@@ -157,7 +166,7 @@ impl Machine {
         self.call_to_end(callee, n, given.named)
     }
 
-    fn call_to_end(&mut self, callee: &Value, n: usize, named: Vec<(Str, Value)>) -> Eval<Value> {
+    pub(super) fn call_to_end(&mut self, callee: &Value, n: usize, named: Vec<(Str, Value)>) -> Eval<Value> {
         let (floor, height) = (self.frames.len(), self.stack.len() - n);
         let called = self.call_with(callee, n, named);
         let result = self.finish(called, floor);

@@ -83,6 +83,13 @@ pub(crate) struct Frame {
     /// Its first cell.
     pub(crate) cells: usize,
     pub(crate) heights: Heights,
+    /// What few calls have.
+    pub(crate) more: Option<Box<More>>,
+}
+
+/// What few calls have.
+#[derive(Default)]
+pub(crate) struct More {
     /// Parameters that take their default.
     pub(crate) missing: Vec<u32>,
     /// Words to append to the command of an alias.
@@ -97,6 +104,24 @@ pub(super) struct Active {
     pub(super) cells: usize,
     /// The next operation.
     pub(super) pc: usize,
+}
+
+impl Active {
+    pub(super) fn here(&self) -> Here<'_> {
+        let Self { lambda, linked, base, cells, .. } = self;
+        Here { lambda, linked, base: *base, cells: *cells, is_leaf: false }
+    }
+}
+
+/// Where the loop over operations is.
+#[derive(Clone, Copy)]
+pub(super) struct Here<'a> {
+    pub(super) lambda: &'a Lambda,
+    pub(super) linked: &'a Arc<Linked>,
+    pub(super) base: usize,
+    pub(super) cells: usize,
+    /// It has no frame, so it may only compute.
+    pub(super) is_leaf: bool,
 }
 
 /// Heights of the machine's side stacks.

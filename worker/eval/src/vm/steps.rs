@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_value::{Outcome, Record, Value, ops, outcome::Out};
 
-use super::frame::{Active, Heights, Lambda, Linked, Loop};
+use super::frame::{Heights, Here, Lambda, Linked, Loop};
 use crate::Ctx;
 use crate::code::{Capture, Code, CodeKind, Op};
 use crate::command::AliasValue;
@@ -16,12 +16,26 @@ use crate::unwind::Eval;
 use shoal_value::{ErrorValue, code as codes};
 
 impl Machine {
+    /// Drops the frame on top with all of its values.
     pub(super) fn pop_frame(&mut self) {
+        self.cut_frame(0);
+    }
+
+    fn cut_frame(&mut self, kept: usize) {
         if let Some(frame) = self.frames.pop() {
             self.restore(frame.heights);
-            self.stack.truncate(frame.base);
+            self.stack.truncate(frame.base + kept);
             self.cells.truncate(frame.cells);
             self.functions -= usize::from(frame.lambda.code.kind.is_function());
+        }
+    }
+
+    /// Leaves the frame on top with its value, which stays on top of the stack.
+    pub(super) fn leave_frame(&mut self) {
+        if let Some(frame) = self.frames.last() {
+            let (base, top) = (frame.base, self.stack.len() - 1);
+            self.stack.swap(base, top);
+            self.cut_frame(1);
         }
     }
 
@@ -82,8 +96,8 @@ impl Machine {
         })
     }
 
-    pub(super) fn rare(&mut self, op: Op, active: &Active, next: &mut usize) -> Eval<()> {
-        let (lambda, linked, base, cells) = (&*active.lambda, &active.linked, active.base, active.cells);
+    pub(super) fn rare(&mut self, op: Op, here: Here<'_>, next: &mut usize) -> Eval<()> {
+        let Here { lambda, linked, base, cells, .. } = here;
         let code = &lambda.code;
         let tables = &code.tables;
         match op {
@@ -164,11 +178,11 @@ impl Machine {
                 self.stack.push(value);
             }
             Op::Close(at) => {
-                let closure = self.close(&tables.codes[at as usize], active);
+                let closure = self.close(&tables.codes[at as usize], here);
                 self.stack.push(Value::Closure(closure));
             }
             Op::CloseAlias(at) => {
-                let lambda = self.close(&tables.codes[at as usize], active);
+                let lambda = self.close(&tables.codes[at as usize], here);
                 self.stack.push(Value::Command(Arc::new(AliasValue { lambda })));
             }
             Op::RootPeek(name) => {
@@ -215,7 +229,7 @@ impl Machine {
                 self.stack[base + param as usize] = value;
             }
             Op::Spawn(at) => {
-                let body = self.close(&tables.codes[at as usize], active);
+                let body = self.close(&tables.codes[at as usize], here);
                 let task = self.spawn(body)?;
                 self.stack.push(task);
             }
@@ -288,14 +302,14 @@ impl Machine {
         }
     }
 
-    fn close(&self, code: &Arc<Code>, active: &Active) -> Arc<Lambda> {
+    fn close(&self, code: &Arc<Code>, here: Here<'_>) -> Arc<Lambda> {
         let captures = code.captures.iter().map(|capture| match capture {
-            Capture::Cell(at) => self.cells[active.cells + *at as usize].clone(),
-            Capture::Captured(at) => active.lambda.captures[*at as usize].clone(),
+            Capture::Cell(at) => self.cells[here.cells + *at as usize].clone(),
+            Capture::Captured(at) => here.lambda.captures[*at as usize].clone(),
         });
-        let linked = match active.linked.root.kind() {
+        let linked = match here.linked.root.kind() {
             RootKind::Session if code.kind != CodeKind::Spawn => None,
-            _ => Some(active.linked.clone()),
+            _ => Some(here.linked.clone()),
         };
         Arc::new(Lambda { code: code.clone(), captures: captures.collect(), linked })
     }

@@ -1,0 +1,338 @@
+//! The loop over the operations of one function.
+
+use shoal_value::{Value, ops};
+
+use super::frame::{Handler, Here, Loop, LoopState};
+use super::ints::{Ints, combine, int_in_place};
+use super::run::{Call, Exit};
+use crate::code::Op;
+use crate::ctx::condition;
+use crate::machine::Machine;
+use crate::unwind::{Eval, Unwind};
+
+impl Machine {
+    /// Runs operations until the function calls, returns or raises. `pc` is one after the last operation.
+    pub(super) fn execute(&mut self, here: Here<'_>, pc: &mut usize) -> Eval<Exit> {
+        let (code, linked, base, cells) = (&here.lambda.code, &**here.linked, here.base, here.cells);
+        let ops = &code.ops;
+        let mut next = *pc;
+        macro_rules! pop {
+            () => {
+                self.stack.pop().unwrap_or(Value::Null)
+            };
+        }
+        macro_rules! attempt {
+            ($e:expr) => {
+                match $e {
+                    Ok(value) => value,
+                    Err(unwind) => {
+                        *pc = next;
+                        return Err(Unwind::from(unwind));
+                    }
+                }
+            };
+        }
+        // A call: the frame remembers where to go on, and the place is known to natives.
+        macro_rules! call {
+            ($e:expr) => {{
+                self.here = code.places[next - 1];
+                match $e {
+                    Ok(Call::Done(value)) => self.stack.push(value),
+                    Ok(Call::Entered) => {
+                        *pc = next;
+                        return Ok(Exit::Entered);
+                    }
+                    Err(unwind) => {
+                        *pc = next;
+                        return Err(unwind);
+                    }
+                }
+            }};
+        }
+        // A scalar is written to its place at once: a value that is made and then moved costs more.
+        macro_rules! push {
+            ($place:expr) => {
+                match &$place {
+                    Value::Int(n) => {
+                        let n = *n;
+                        self.stack.push(Value::Int(n));
+                    }
+                    other => {
+                        let value = other.clone();
+                        self.stack.push(value);
+                    }
+                }
+            };
+        }
+        macro_rules! push_ints {
+            ($op:expr, $left:expr, $right:expr) => {
+                match combine($op, $left, $right) {
+                    Ints::Int(n) => self.stack.push(Value::Int(n)),
+                    Ints::Truth(truth) => self.stack.push(Value::Bool(truth)),
+                    Ints::General => {
+                        let value = attempt!(ops::binary($op, Value::Int($left), Value::Int($right)));
+                        self.stack.push(value);
+                    }
+                }
+            };
+        }
+        loop {
+            let op = ops[next];
+            next += 1;
+            match op {
+                Op::Nop => {}
+                Op::Const(at) => self.stack.push(code.tables.consts[at as usize].clone()),
+                Op::Int(n) => self.stack.push(Value::Int(n.into())),
+                Op::Null => self.stack.push(Value::Null),
+                Op::Bool(truth) => self.stack.push(Value::Bool(truth)),
+                Op::Pop => drop(self.stack.pop()),
+                Op::Dup => {
+                    let top = self.stack.last().cloned().unwrap_or(Value::Null);
+                    self.stack.push(top);
+                }
+                Op::Local(at) => push!(self.stack[base + at as usize]),
+                Op::SetLocal(at) => {
+                    let value = pop!();
+                    self.stack[base + at as usize] = value;
+                }
+                Op::UpdateLocal(at, op) => {
+                    let right = pop!();
+                    let slot = &mut self.stack[base + at as usize];
+                    if !matches!(right, Value::Int(right) if int_in_place(op, slot, right)) {
+                        let left = std::mem::replace(slot, Value::Null);
+                        attempt!(self.update_local(base + at as usize, op, left, right));
+                    }
+                }
+                // Ints are combined in place: a value that is made and then moved costs more than the sum.
+                Op::Binary(op) => {
+                    if let [.., left, Value::Int(right)] = &mut self.stack[..]
+                        && int_in_place(op, left, *right)
+                    {
+                        self.stack.pop();
+                    } else {
+                        let right = pop!();
+                        let left = pop!();
+                        let value = attempt!(ops::binary(op, left, right));
+                        self.stack.push(value);
+                    }
+                }
+                Op::BinaryInt(op, right) => {
+                    let right = i64::from(right);
+                    if !self.stack.last_mut().is_some_and(|left| int_in_place(op, left, right)) {
+                        let left = pop!();
+                        let value = attempt!(ops::binary(op, left, Value::Int(right)));
+                        self.stack.push(value);
+                    }
+                }
+                Op::BinaryLocals(op, left, right) => {
+                    match (&self.stack[base + left as usize], &self.stack[base + right as usize]) {
+                        (Value::Int(left), Value::Int(right)) => {
+                            let (left, right) = (*left, *right);
+                            push_ints!(op, left, right);
+                        }
+                        (left, right) => {
+                            let value = attempt!(ops::binary(op, left.clone(), right.clone()));
+                            self.stack.push(value);
+                        }
+                    }
+                }
+                Op::BinaryLocalInt(op, local, right) => match &self.stack[base + local as usize] {
+                    Value::Int(left) => {
+                        let left = *left;
+                        push_ints!(op, left, i64::from(right));
+                    }
+                    left => {
+                        let value = attempt!(ops::binary(op, left.clone(), Value::Int(right.into())));
+                        self.stack.push(value);
+                    }
+                },
+                Op::UnlessLocals(op, left, right, target) => {
+                    let truth = match (&self.stack[base + left as usize], &self.stack[base + right as usize]) {
+                        (Value::Int(left), Value::Int(right)) => {
+                            matches!(combine(op, *left, *right), Ints::Truth(true))
+                        }
+                        (left, right) => attempt!(is_true(op, left.clone(), right.clone())),
+                    };
+                    if !truth {
+                        next = target as usize;
+                    }
+                }
+                Op::UnlessLocalInt(op, local, right, target) => {
+                    let truth = match &self.stack[base + local as usize] {
+                        Value::Int(left) => matches!(combine(op, *left, right.into()), Ints::Truth(true)),
+                        left => attempt!(is_true(op, left.clone(), Value::Int(right.into()))),
+                    };
+                    if !truth {
+                        next = target as usize;
+                    }
+                }
+                Op::UnlessInt(op, right, target) => {
+                    let truth = match self.stack.last() {
+                        Some(Value::Int(left)) => {
+                            let truth = matches!(combine(op, *left, right.into()), Ints::Truth(true));
+                            self.stack.pop();
+                            truth
+                        }
+                        _ => attempt!(is_true(op, pop!(), Value::Int(right.into()))),
+                    };
+                    if !truth {
+                        next = target as usize;
+                    }
+                }
+                Op::LocalField(local, name) => {
+                    let local = &self.stack[base + local as usize];
+                    let name = &code.tables.names[name as usize];
+                    let member = match local {
+                        Value::Record(record) => record.get(name),
+                        _ => None,
+                    };
+                    match member {
+                        Some(member) => push!(*member),
+                        None => {
+                            let value = local.clone();
+                            self.stack.push(value);
+                            call!(self.field(name));
+                        }
+                    }
+                }
+                Op::Not => {
+                    let value = attempt!(condition(&pop!()));
+                    self.stack.push(Value::Bool(!value));
+                }
+                Op::Negate => {
+                    let value = attempt!(ops::negate(&pop!()));
+                    self.stack.push(value);
+                }
+                Op::Jump(target) => next = target as usize,
+                Op::Loop(target) => {
+                    attempt!(self.step(1));
+                    next = target as usize;
+                }
+                Op::JumpUnless(target) => {
+                    if !attempt!(condition(&pop!())) {
+                        next = target as usize;
+                    }
+                }
+                Op::And(target, echo) | Op::Or(target, echo) => {
+                    let holds = attempt!(condition(self.stack.last().unwrap_or(&Value::Null)));
+                    if holds == matches!(op, Op::Or(..)) {
+                        next = target as usize;
+                    } else {
+                        let left = pop!();
+                        if echo {
+                            self.run.sink.value(&left, true);
+                        }
+                    }
+                }
+                Op::Coalesce(target) => match self.stack.last() {
+                    Some(Value::Null) => drop(self.stack.pop()),
+                    _ => next = target as usize,
+                },
+                Op::IfNull(target) => {
+                    if let Some(Value::Null) = self.stack.last() {
+                        next = target as usize;
+                    }
+                }
+                Op::Endless => self.loops.push(LoopState { items: Loop::Endless, stack: self.stack.len() }),
+                Op::Cut => {
+                    if let Some(state) = self.loops.last() {
+                        self.stack.truncate(state.stack);
+                    }
+                }
+                Op::Iter => {
+                    let value = pop!();
+                    let items = attempt!(self.loop_over(value));
+                    self.loops.push(LoopState { items, stack: self.stack.len() });
+                }
+                Op::IterNext(target) => {
+                    attempt!(self.step(1));
+                    match self.loops.last_mut().and_then(|state| state.items.next()) {
+                        Some(item) => self.stack.push(item),
+                        None => {
+                            self.loops.pop();
+                            next = target as usize;
+                        }
+                    }
+                }
+                Op::IterDrop => drop(self.loops.pop()),
+                Op::Step => attempt!(self.step(1)),
+                Op::Try(target) => self.handlers.push(Handler {
+                    frame: self.frames.len() - 1,
+                    target: target as usize,
+                    stack: self.stack.len(),
+                    heights: self.heights(),
+                }),
+                Op::TryEnd => drop(self.handlers.pop()),
+                Op::Match(pattern, target) => {
+                    let value = pop!();
+                    if !self.matches(code, linked, (base, cells), pattern, &value) {
+                        next = target as usize;
+                    }
+                }
+                Op::Given(param, target) => {
+                    let more = self.frames.last().and_then(|frame| frame.more.as_ref());
+                    if more.is_none_or(|more| !more.missing.contains(&param)) {
+                        next = target as usize;
+                    }
+                }
+                Op::Return => {
+                    if code.ret.is_some() {
+                        let value = attempt!(self.returned(code));
+                        self.stack.push(value);
+                    }
+                    return Ok(Exit::Returned);
+                }
+                Op::Method(site) => {
+                    let site = &code.tables.methods[site as usize];
+                    if here.is_leaf && !self.only_computes(site) {
+                        return Ok(Exit::Bailed);
+                    }
+                    call!(self.method_site(site));
+                }
+                Op::Call(site) => call!(self.call_site(&code.tables.calls[site as usize])),
+                Op::CallName(site) => call!(self.call_name(&code.tables.calls[site as usize], linked)),
+                Op::Root(name) => match linked.cell(name).value() {
+                    Some(value) => self.stack.push(value),
+                    None if here.is_leaf => return Ok(Exit::Bailed),
+                    None => call!(self.root_value(linked, name, false)),
+                },
+                Op::AssignRoot(name) if self.assign_root_var(linked, name) => {}
+                Op::UpdateRoot(name, binary) if self.update_root_int(linked, name, binary) => {}
+                Op::RootReceiver(name) => call!(self.root_value(linked, name, true)),
+                Op::Command(site) => call!(self.command_op(&code.tables.commands[site as usize], linked)),
+                Op::Feed(site) => {
+                    let fed = self.feed_op(&code.tables.feeds[site as usize], linked);
+                    call!(fed.map(Call::Done));
+                }
+                Op::Plan(site) => {
+                    let plan = self.plan(&code.tables.plans[site as usize], &code.unit, &linked.root);
+                    call!(plan.map(Call::Done));
+                }
+                Op::Use(site) => {
+                    let module = self.use_module(&code.tables.uses[site as usize]);
+                    call!(module.map(Call::Done));
+                }
+                Op::Field(name) => {
+                    let name = &code.tables.names[name as usize];
+                    let member = match self.stack.last() {
+                        Some(Value::Record(record)) => record.get(name).cloned(),
+                        _ => None,
+                    };
+                    match (member, self.stack.last_mut()) {
+                        (Some(member), Some(top)) => *top = member,
+                        _ => call!(self.field(name)),
+                    }
+                }
+                op => {
+                    self.here = code.places[next - 1];
+                    attempt!(self.rare(op, here, &mut next));
+                }
+            }
+        }
+    }
+}
+
+/// A comparison as a condition.
+fn is_true(op: ops::BinaryOp, left: Value, right: Value) -> Result<bool, shoal_value::ErrorValue> {
+    condition(&ops::binary(op, left, right)?)
+}

@@ -1,0 +1,128 @@
+//! Calls of functions that only compute: they run on the operand stack without a frame.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_value::handle::concrete;
+use shoal_value::{ErrorValue, Value};
+
+use super::bind::{self, downcast};
+use super::frame::{Here, Lambda, Linked};
+use super::run::Exit;
+use crate::code::{CodeKind, MethodSite};
+use crate::dispatch;
+use crate::machine::Machine;
+use crate::registry::{Touches, Types};
+use crate::unwind::{Eval, Unwind};
+
+/// A callee that is called for many items: what calls have in common is looked up once.
+pub struct Prepared<'v> {
+    callee: &'v Value,
+    leaf: Option<(Arc<Lambda>, Arc<Linked>)>,
+}
+
+impl Machine {
+    pub(crate) fn prepare<'v>(&mut self, callee: &'v Value) -> Prepared<'v> {
+        let leaf = match callee {
+            Value::Closure(callable) if concrete::<Lambda>(&**callable).is_some() => {
+                let lambda = downcast(callable);
+                let linked = self.linked_of(&lambda);
+                Some((lambda, linked))
+            }
+            _ => None,
+        };
+        Prepared { callee, leaf: leaf.filter(|(lambda, _)| lambda.code.leaf.load(Ordering::Relaxed)) }
+    }
+
+    /// Calls what was prepared.
+    #[inline]
+    pub(crate) fn apply<const N: usize>(&mut self, prepared: &Prepared<'_>, args: [Value; N]) -> Eval<Value> {
+        self.stack.extend(args);
+        let mut given = N;
+        if let Some((lambda, linked)) = &prepared.leaf
+            && self.fit_leaf(lambda, N)?
+        {
+            given = lambda.code.params.len();
+            self.stack.truncate(self.stack.len() - (N - given));
+            if let Some(value) = self.run_leaf(lambda, linked)? {
+                return Ok(value);
+            }
+        }
+        self.call_to_end(prepared.callee, given, Vec::new())
+    }
+
+    /// The links of a lambda's unit in the root scope it runs in.
+    pub(super) fn linked_of(&mut self, lambda: &Lambda) -> Arc<Linked> {
+        match &lambda.linked {
+            Some(linked) => linked.clone(),
+            None => self.link(&lambda.code.unit),
+        }
+    }
+
+    /// Whether `n` topmost values are arguments a leaf can be run with; a block ignores the surplus.
+    #[inline]
+    pub(super) fn fit_leaf(&mut self, lambda: &Lambda, n: usize) -> Eval<bool> {
+        let code = &lambda.code;
+        let params = code.params.len();
+        if !code.leaf.load(Ordering::Relaxed) || n < params || n > params && code.kind != CodeKind::Thunk {
+            return Ok(false);
+        }
+        if self.frames.len() + self.depth > bind::MAX_CALLS {
+            return Ok(false);
+        }
+        self.step(1)?;
+        Ok(true)
+    }
+
+    /// Runs a leaf whose arguments are the topmost values, and takes them. Nothing, and the arguments left as they are, if
+    /// it turns out to need a frame: it has changed nothing by then.
+    #[inline]
+    pub(super) fn run_leaf(&mut self, lambda: &Lambda, linked: &Arc<Linked>) -> Eval<Option<Value>> {
+        let code = &lambda.code;
+        let params = code.params.len();
+        let base = self.stack.len() - params;
+        if code.locals as usize > params {
+            self.stack.resize(base + code.locals as usize, Value::Null);
+        }
+        let mut pc = 0;
+        let here = Here { lambda, linked, base, cells: self.cells.len(), is_leaf: true };
+        match self.execute(here, &mut pc) {
+            Ok(Exit::Returned) => {
+                let value = self.stack.pop().unwrap_or(Value::Null);
+                self.stack.truncate(base);
+                Ok(Some(value))
+            }
+            Ok(Exit::Bailed | Exit::Entered) => {
+                code.leaf.store(false, Ordering::Relaxed);
+                self.stack.truncate(base + params);
+                Ok(None)
+            }
+            Err(Unwind::Raise(error)) if error.span.is_none() => {
+                self.stack.truncate(base);
+                Err(error.or_span(code.unit.span(code.places[pc.saturating_sub(1)])).into())
+            }
+            Err(unwind) => {
+                self.stack.truncate(base);
+                Err(unwind)
+            }
+        }
+    }
+
+    /// Whether a call of this method, with its receiver and arguments on the stack, runs nothing of the program and
+    /// changes nothing.
+    pub(super) fn only_computes(&self, site: &MethodSite) -> bool {
+        let Some(at) = self.stack.len().checked_sub(site.positional as usize + 1) else { return false };
+        let recv = &self.stack[at];
+        let found = site.row.and_then(|row| row.of(Types::index(recv)));
+        let plain = match recv {
+            Value::Record(record) => !matches!(record.get(&site.name), Some(Value::Closure(_) | Value::Command(_))),
+            recv => dispatch::is_plain(recv),
+        };
+        site.named.is_empty() && plain && found.is_some_and(|method| method.touches == Touches::Nothing)
+    }
+}
+
+/// The error of a call that nests too deep.
+pub(super) fn too_deep() -> ErrorValue {
+    ErrorValue::new(shoal_value::code::RECURSION_LIMIT, format!("more than {} nested calls", bind::MAX_CALLS))
+}
