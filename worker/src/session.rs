@@ -1,7 +1,7 @@
 //! A session: its state, and the loop that takes what the broker sends.
 //!
-//! One thread reads the broker's edge and never waits for anything else; every execution and every answer has a thread of
-//! its own, so that lists, reads and cancels are answered while all executions are busy.
+//! One thread reads the broker's edge and never waits for anything else; every execution and every answer has a thread to
+//! itself while it lasts, so that lists, reads and cancels are answered while all executions are busy.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -13,7 +13,7 @@ use shoal_eval::cancel::CancelReason;
 use shoal_eval::host::Dir;
 use shoal_eval::place::{Env, Place};
 use shoal_eval::request::{Evaluators, State};
-use shoal_eval::stack;
+use shoal_eval::stack::Threads;
 use shoal_proto::broker_worker::{Cancel, OpenRun, Prepare, Setup, ToBroker, ToWorker, WorkerHello};
 use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
 use shoal_proto::launcher_worker::RunId;
@@ -66,6 +66,8 @@ pub(crate) struct Session {
     /// Facts of the session, as the broker told them.
     pub(crate) facts: serde_json::Value,
     orders: Mutex<HashMap<RunId, Orders<Order>>>,
+    /// Threads of executions and answers.
+    threads: Threads,
     /// Streams that clients fetch.
     pub(crate) streams: Mutex<Vec<Arc<Fetched>>>,
 }
@@ -161,6 +163,7 @@ impl Session {
                 results,
                 facts,
                 orders: Mutex::default(),
+                threads: Threads::default(),
                 streams: Mutex::default(),
             }
         }))
@@ -261,7 +264,7 @@ impl Session {
             ToWorker::Ack(run) => self.broker.recorded(run.run),
             ToWorker::Call(call) => {
                 let session = Arc::clone(self);
-                stack::spawn_evaluator("answer", move || answers::answer(&session, call))?;
+                self.threads.run(move || answers::answer(&session, call))?;
             }
             ToWorker::Told(answer) => self.broker.told(answer, fd),
             ToWorker::Freeze(run) => self.pause(run.run, true),
@@ -276,7 +279,7 @@ impl Session {
         let state = self.runs.enter(run);
         self.orders().insert(run, orders);
         let session = Arc::clone(self);
-        stack::spawn_evaluator("run", move || request::serve(&session, prepare, &state, &taken))?;
+        self.threads.run(move || request::serve(&session, prepare, &state, &taken))?;
         Ok(())
     }
 

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod edges;
+mod evaluator;
 mod language;
 mod random;
 mod wire;
@@ -28,7 +29,7 @@ pub struct Target {
 
 /// Every target.
 pub fn targets() -> Vec<Target> {
-    [edges::TARGETS, wire::TARGETS, language::TARGETS].concat()
+    [edges::TARGETS, wire::TARGETS, language::TARGETS, evaluator::TARGETS].concat()
 }
 
 /// The target of a name.

@@ -5,8 +5,14 @@ use shoal_fuzz::{Random, Target, targets};
 
 /// Mutations per target: seconds, not minutes.
 const ROUNDS: usize = 4_000;
+/// Programs evaluated: each has a thread of its own.
+const EVALUATIONS: usize = 1_500;
 
 fn run(target: Target) {
+    run_rounds(target, ROUNDS);
+}
+
+fn run_rounds(target: Target, rounds: usize) {
     let given = std::env::var("SHOAL_FUZZ_SEED").ok().and_then(|s| s.parse().ok());
     let seed = given.unwrap_or_else(|| u64::from(std::process::id()) * 7919);
     println_seed(target.name, seed);
@@ -14,7 +20,7 @@ fn run(target: Target) {
     for seed in target.seeds {
         (target.run)(seed);
     }
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds {
         let mut bytes = random.mutate(target.seeds[random.clone().below(target.seeds.len())]);
         if random.below(3) == 0 {
             bytes = random.mutate(&bytes);
@@ -43,6 +49,11 @@ fn public_socket() {
 #[test]
 fn language() {
     targets().into_iter().filter(|t| t.name.starts_with("syntax_") || t.name.starts_with("value_")).for_each(run);
+}
+
+#[test]
+fn evaluator() {
+    targets().into_iter().filter(|t| t.name.starts_with("eval_")).for_each(|target| run_rounds(target, EVALUATIONS));
 }
 
 #[test]

@@ -294,6 +294,8 @@ pub(crate) struct Code {
     pub(crate) simple: bool,
     /// Whether it can run without a frame, as far as is known: cleared when it turns out to need one.
     pub(crate) leaf: AtomicBool,
+    /// Whether the short way for items of collections knows all of its operations.
+    pub(crate) short: bool,
 }
 
 /// What operations refer to.

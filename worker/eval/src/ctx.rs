@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::place::{Env, Place};
 use crate::registry::Given;
 use crate::unwind::{Eval, Stop, Unwind};
-use crate::vm::Prepared;
+use crate::vm::{Arg, Operand, Prepared};
 
 /// A builtin's view of the evaluator: ports, place, budget, and calls back into the program.
 pub struct Ctx<'m> {
@@ -101,13 +101,20 @@ impl<'m> Ctx<'m> {
         self.machine.apply(callee, args)
     }
 
-    /// Calls a prepared predicate and takes its value as a condition.
+    /// Calls a prepared function with arguments where they lie.
     #[inline]
-    pub fn satisfies(&mut self, predicate: &Prepared<'_>, item: Value) -> Eval<bool> {
-        match self.machine.apply(predicate, [item])? {
-            Value::Bool(holds) => Ok(holds),
-            value => Ok(condition(&value)?),
-        }
+    pub(crate) fn apply_to<const N: usize>(&mut self, callee: &Prepared<'_>, args: [Arg<'_>; N]) -> Eval<Value> {
+        self.machine.apply_to(callee, args, |result| Ok(result.map_or_else(|value| value, |short| short.to_value())))
+    }
+
+    /// Calls a prepared predicate with an item where it lies and takes its value as a condition.
+    #[inline]
+    pub(crate) fn satisfies(&mut self, predicate: &Prepared<'_>, item: Arg<'_>) -> Eval<bool> {
+        self.machine.apply_to(predicate, [item], |result| match result {
+            Ok(Operand::Truth(holds)) | Err(Value::Bool(holds)) => Ok(holds),
+            Ok(other) => condition(&other.to_value()),
+            Err(other) => condition(&other),
+        })
     }
 
     /// Calls a closure or alias with arguments by name too.
@@ -209,11 +216,15 @@ pub fn condition(value: &Value) -> Result<bool, ErrorValue> {
     match value {
         Value::Bool(holds) => Ok(*holds),
         Value::Outcome(outcome) => Ok(outcome.ok),
-        other => Err(ErrorValue::type_error(format!(
-            "a condition must be a bool or an outcome, found {}: there is no truthiness",
-            other.type_name()
-        ))
-        .with_hint("compare explicitly: `x != null`, `n != 0`, `!xs.is_empty()`")),
+        other => {
+            let text = "a condition must be a bool or an outcome";
+            let error = ErrorValue::type_error(format!("{text}, found {}: there is no truthiness", other.type_name()));
+            Err(error.with_hint(match other {
+                // What `cd` and `pwd` give.
+                Value::Path(_) => "test the path: `p.exists`, `p.is_dir`; commands one after the other: `cd p; cmd`",
+                _ => "compare explicitly: `x != null`, `n != 0`, `!xs.is_empty()`",
+            }))
+        }
     }
 }
 

@@ -4,7 +4,10 @@
 //! nested call over such a route takes at most [`CALL_STACK`] bytes, also in debug builds, and nested calls are limited to
 //! 10,000. The stack is reserved address space; only pages that are touched take memory.
 
+use std::cell::Cell;
 use std::io;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
 /// Native stack one nested call through a builtin may take, in debug builds too.
@@ -12,6 +15,11 @@ pub const CALL_STACK: usize = 96 * 1024;
 
 /// Reserved for the stack of an evaluating thread: 10,000 nested calls, and room for walks over deep values and sources.
 pub const EVALUATOR_STACK: usize = 1 << 30;
+
+/// Nested calls through builtins after which a thread is not used again: the pages of its stack stay with it.
+const DEEP: usize = 16;
+/// Threads that wait for work. Requests of a session rarely overlap, and a waiting thread keeps its touched pages.
+const WAITING: usize = 4;
 
 /// Starts a thread for an evaluator. Fails if the system has no thread left.
 pub fn spawn_evaluator<T: Send + 'static>(
@@ -27,5 +35,110 @@ pub fn run_on_big_stack<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'st
     match spawn_evaluator("evaluator", body)?.join() {
         Ok(value) => Ok(value),
         Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+thread_local! {
+    /// Most nested calls through builtins since the thread took its work.
+    static DEEPEST: Cell<usize> = const { Cell::new(0) };
+}
+
+/// An evaluator has entered its `nesting`-th native loop.
+#[inline]
+pub(crate) fn entered(nesting: usize) {
+    if nesting > DEEP {
+        DEEPEST.set(DEEPEST.get().max(nesting));
+    }
+}
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// Evaluating threads that are used again: making one with its stack costs more than a small request. Cloning shares them.
+#[derive(Clone, Default)]
+pub struct Threads(Arc<Mutex<Vec<Sender<Work>>>>);
+
+impl Threads {
+    /// Runs `body` on a waiting thread, or on a new one. Fails if one is needed and the system has no thread left.
+    pub fn run(&self, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let mut work: Work = Box::new(body);
+        // Bound here, so that the list is not held while work is handed over.
+        while let Some(waiting) = { self.waiting().pop() } {
+            match waiting.send(work) {
+                Ok(()) => return Ok(()),
+                Err(back) => work = back.0,
+            }
+        }
+        let threads = self.clone();
+        spawn_evaluator("evaluator", move || threads.serve(work)).map(drop)
+    }
+
+    /// Does work until enough others wait for more, or until the stack was used so deep that it is better given back.
+    fn serve(&self, mut work: Work) {
+        let (sender, receiver) = channel();
+        loop {
+            DEEPEST.set(0);
+            work();
+            if DEEPEST.get() > DEEP || !self.wait_with(&sender) {
+                return;
+            }
+            match receiver.recv() {
+                Ok(more) => work = more,
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn wait_with(&self, sender: &Sender<Work>) -> bool {
+        let mut waiting = self.waiting();
+        let is_wanted = waiting.len() < WAITING;
+        if is_wanted {
+            waiting.push(sender.clone());
+        }
+        is_wanted
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Sender<Work>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::ThreadId;
+
+    use super::*;
+
+    fn thread_of(threads: &Threads, nesting: usize) -> ThreadId {
+        let (sender, receiver) = channel();
+        let body = move || {
+            entered(nesting);
+            sender.send(std::thread::current().id()).expect("the test waits");
+        };
+        threads.run(body).expect("a thread");
+        receiver.recv().expect("the body ran")
+    }
+
+    /// Until the thread of the last work waits again.
+    fn settle(threads: &Threads) {
+        while threads.waiting().is_empty() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_thread_is_used_again_unless_its_stack_was_used_deep() {
+        let threads = Threads::default();
+        let first = thread_of(&threads, 1);
+        settle(&threads);
+        assert_eq!(thread_of(&threads, DEEP + 1), first);
+        assert_ne!(thread_of(&threads, 1), first);
+    }
+
+    #[test]
+    fn a_panic_costs_its_own_thread_only() {
+        let threads = Threads::default();
+        threads.run(|| std::panic::resume_unwind(Box::new("on purpose"))).expect("a thread");
+        thread_of(&threads, 1);
+        settle(&threads);
     }
 }

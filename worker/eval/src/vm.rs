@@ -13,10 +13,12 @@ mod matching;
 mod name;
 mod run;
 mod scoped;
+mod short;
 mod steps;
 
 pub(crate) use bind::downcast;
 pub(crate) use frame::{Frame, Handler, Lambda, Linked, Links, LoopState, More, SavedPlace};
 pub(crate) use leaf::Prepared;
 pub(crate) use run::{Call, stray};
+pub(crate) use short::{Arg, Operand, is_known as is_short};
 pub(crate) use steps::{assertion, immutable};

@@ -255,7 +255,8 @@ fn check_arity(command: &Command, args: &CommandArgs) -> Result<(), ErrorValue> 
     } else if most == 0 {
         format!("{name} takes no arguments, got {n}")
     } else {
-        format!("{name}: expected at most {most} arguments, got {n}")
+        let arguments = if most == 1 { "argument" } else { "arguments" };
+        format!("{name}: expected at most {most} {arguments}, got {n}")
     };
     Err(ErrorValue::arg_error(text).with_hint(format!("usage: {}", command.synopsis)))
 }

@@ -275,6 +275,15 @@ impl Compiler {
             Ast::In => BinaryOp::In,
         };
         self.expr(left, false);
+        if let (BinaryOp::Greater | BinaryOp::Less, ExprKind::LangBlock { .. }) = (op, &left.ungrouped().kind) {
+            // The right side would be the name of a file, which is no name of the program.
+            let error = ErrorValue::type_error("an interpreter block has no redirects: this compares its outcome");
+            self.emit(Op::Pop);
+            self.raise_value(
+                error.with_hint("`sh { ... }.stdout.save(\"f\")` writes a file; `\"text\".feed(...)` is its input"),
+            );
+            return;
+        }
         if let ExprKind::Int(n) = right.kind
             && let Ok(n) = i32::try_from(n)
         {

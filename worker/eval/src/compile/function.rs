@@ -116,6 +116,7 @@ impl FnBuilder {
         }
         let (ops, places, computes) = fuse(ops, &self.places, self.params.len());
         let simple = self.rest.is_none() && self.params.iter().all(|p| !p.has_default && p.ty.is_none());
+        let short = ops.iter().all(crate::vm::is_short);
         let leaf = simple && computes && self.cells == 0 && self.kind.is_function();
         Code {
             unit,
@@ -136,6 +137,7 @@ impl FnBuilder {
             exports: Box::default(),
             simple,
             leaf: AtomicBool::new(leaf),
+            short,
         }
     }
 }

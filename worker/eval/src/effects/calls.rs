@@ -48,12 +48,14 @@ impl Deriver<'_> {
             }
             Kind::Plain(Types::RECORD) => Known::data(),
             Kind::Glob if **name == *"pattern" => Known::plain(Types::STR),
-            kind => {
-                if kind == Kind::Data && matches!(&**name, "ago" | "from_now") {
+            Kind::Plain(_) | Kind::Data if self.rows(recv.kind, name).is_empty() => {
+                // A field, which runs nothing, or an error.
+                if recv.kind == Kind::Data && matches!(&**name, "ago" | "from_now") {
                     self.add(Effect::Time);
                 }
-                self.method_on(&recv, name, &[], &[])
+                Known::data()
             }
+            _ => self.method_on(&recv, name, &[], &[]),
         }
     }
 
@@ -139,7 +141,10 @@ impl Deriver<'_> {
             self.add(Effect::Read(base));
         }
         let item = Known::kind(recv.kind.item());
-        let called = self.call_closures(&rows, recv, &item, &args);
+        let mut called = self.call_closures(&rows, recv, &item, &args);
+        if args.iter().any(|arg| arg.kind == Kind::Stream { data: false }) {
+            called = Some(Kind::Any);
+        }
         let mut result = None;
         for row in &rows {
             self.touch(row.touches, Some(recv), &args);
@@ -154,17 +159,17 @@ impl Deriver<'_> {
         let Some(row) = standard().methods(name) else { return Vec::new() };
         let types = match kind {
             Kind::Plain(types) => types,
-            Kind::Stream => Types::STREAM.or(Types::LIST),
+            // What a stream has no way of its own for is done on the list of its items.
+            Kind::Stream { .. } if row.of(STREAM).is_some() => Types::STREAM,
+            Kind::Stream { .. } => Types::LIST,
             Kind::Task => Types::TASK,
             Kind::Channel => Types::CHANNEL,
             Kind::Glob => Types::GLOB.or(Types::LIST),
-            Kind::Data => Types::ANY
-                .but(Types::CLOSURE.or(Types::COMMAND).or(Types::STREAM).or(Types::TASK))
-                .but(Types::GLOB.or(Types::CHANNEL).or(Types::SECRET)),
+            Kind::Data => DATA,
             Kind::Any => Types::ANY,
         };
         // What an outcome holds answers for it.
-        let types = if types.meets(Types::OUTCOME) { types.or(Types::ANY.but(Types::CHANNEL)) } else { types };
+        let types = if types.meets(Types::OUTCOME) { types.or(DATA) } else { types };
         let mut rows: Vec<&'static Method> = Vec::new();
         for index in (0..Types::COUNT).filter(|index| types.has_index(*index)) {
             if let Some(method) = row.of(index)
@@ -197,9 +202,10 @@ impl Deriver<'_> {
 
     /// The kind of a result; `called` is what the closures gave.
     fn given(&self, gives: Gives, recv: Kind, called: Option<Kind>) -> Kind {
-        let live = called.is_some_and(|kind| !kind.is_data());
+        let live = called.is_some_and(|kind| !kind.is_data() && kind != Kind::Stream { data: true });
         match gives {
-            Gives::Plain(types) if types.meets(Types::STREAM) => Kind::Stream,
+            Gives::Plain(types) if types == Types::STREAM => Kind::Stream { data: !live && holds_data(recv) },
+            Gives::Items if !live && holds_data(recv) => Kind::Plain(Types::LIST),
             Gives::Plain(types) if types == Types::GLOB => Kind::Glob,
             Gives::Plain(types) if types == Types::CHANNEL => Kind::Channel,
             Gives::Plain(types) if types == Types::TASK => Kind::Task,
@@ -207,16 +213,13 @@ impl Deriver<'_> {
                 Kind::Plain(types)
             }
             Gives::Same if recv == Kind::Glob => Kind::Plain(Types::LIST),
+            Gives::Same if recv == Kind::Stream { data: true } => Kind::Plain(Types::LIST),
+            Gives::Same if recv == Kind::Stream { data: false } => Kind::Any,
             Gives::Same => recv,
             Gives::Item => recv.item(),
             Gives::Data if !live && (recv.is_data() || matches!(recv, Kind::Glob | Kind::Channel)) => Kind::Data,
-            Gives::Any if recv == Kind::Stream => Kind::Stream,
-            Gives::Plain(_) | Gives::Data | Gives::Any => {
-                if called.is_some() && !live && recv.is_data() {
-                    Kind::Data
-                } else {
-                    Kind::Any
-                }
+            Gives::Plain(_) | Gives::Data | Gives::Items | Gives::Any => {
+                if called.is_some() && !live && recv.is_data() { Kind::Data } else { Kind::Any }
             }
         }
     }
@@ -361,6 +364,19 @@ impl Deriver<'_> {
             _ => self.add(Effect::Opaque),
         }
     }
+}
+
+/// Types of values that run nothing and hold nothing that does.
+const DATA: Types = Types::ANY
+    .but(Types::CLOSURE.or(Types::COMMAND).or(Types::STREAM).or(Types::TASK))
+    .but(Types::GLOB.or(Types::CHANNEL).or(Types::SECRET));
+
+/// Number of the type `stream`.
+const STREAM: usize = 17;
+
+/// Whether what a stream over this takes its items from holds nothing that runs.
+fn holds_data(recv: Kind) -> bool {
+    recv.is_data() || matches!(recv, Kind::Stream { data: true } | Kind::Channel | Kind::Glob)
 }
 
 fn is_collection(kind: Kind) -> bool {

@@ -255,7 +255,7 @@ impl Deriver<'_> {
             }
             Gives::Plain(types) => Known::plain(types),
             Gives::Data => Known::data(),
-            Gives::Same | Gives::Item | Gives::Any => Known::any(),
+            Gives::Same | Gives::Item | Gives::Items | Gives::Any => Known::any(),
         }
     }
 

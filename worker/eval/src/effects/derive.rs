@@ -14,6 +14,7 @@ use crate::ctx::join_path;
 use crate::machine::Machine;
 use crate::module::normalise;
 use crate::native::NativeFunction;
+use crate::registry::Types;
 use crate::scope::{Binding, Root};
 use crate::vm::Lambda;
 
@@ -220,8 +221,8 @@ impl<'m> Deriver<'m> {
                     let known = match (&param.ty, given, default) {
                         (Some(ty), given, _) if Self::is_plain_type(ty) => {
                             let types = crate::types::named(ty.name.as_str());
-                            let fits = |known: &Known| known.value.as_ref().is_some_and(|value| types.has(value));
-                            given.filter(fits).unwrap_or(Known::plain(types))
+                            let value = given.and_then(|known| known.value).and_then(|value| admitted(types, value));
+                            value.map_or(Known::plain(types), Known::fixed)
                         }
                         (_, Some(given), _) => given,
                         (_, None, Some(default)) => Known::kind(default.kind.join(Kind::Any)),
@@ -240,6 +241,15 @@ impl<'m> Deriver<'m> {
             Body::Block(block) => self.block(block),
             Body::Builtin(row) => self.builtin_function(row, &args),
         }
+    }
+}
+
+/// A static value as a parameter of these types takes it; none if it does not fit.
+fn admitted(types: Types, value: Value) -> Option<Value> {
+    match value {
+        Value::Str(text) if types == Types::PATH => Some(Value::Path(PathValue::from(&*text))),
+        Value::Path(path) if types == Types::STR => path.to_str().map(Value::str),
+        value => types.has(&value).then_some(value),
     }
 }
 

@@ -16,7 +16,10 @@ pub(super) enum Kind {
     /// Holds no such thing, but its type is unknown.
     Data,
     /// A stream made by the program: what pulling it runs is counted where it was made.
-    Stream,
+    Stream {
+        /// Its items hold nothing that runs.
+        data: bool,
+    },
     /// A task.
     Task,
     /// A channel.
@@ -33,6 +36,7 @@ impl Kind {
             (a, b) if a == b => a,
             (Self::Plain(a), Self::Plain(b)) => Self::Plain(a.or(b)),
             (Self::Plain(_) | Self::Data, Self::Plain(_) | Self::Data) => Self::Data,
+            (Self::Stream { .. }, Self::Stream { .. }) => Self::Stream { data: false },
             _ => Self::Any,
         }
     }
@@ -44,7 +48,8 @@ impl Kind {
             Self::Plain(types) if types == Types::STR => Self::Plain(Types::STR),
             Self::Plain(_) | Self::Data => Self::Data,
             Self::Glob => Self::Plain(Types::PATH),
-            Self::Stream | Self::Task | Self::Channel | Self::Any => Self::Any,
+            Self::Stream { data: true } => Self::Data,
+            Self::Stream { data: false } | Self::Task | Self::Channel | Self::Any => Self::Any,
         }
     }
 

@@ -93,7 +93,7 @@ impl Deriver<'_> {
             }
             (Kind::Glob, _) => self.add(Effect::Read("*".into())),
             (Kind::Any | Kind::Task | Kind::Channel, _) => self.add(Effect::Opaque),
-            (Kind::Plain(_) | Kind::Data | Kind::Stream, _) => {}
+            (Kind::Plain(_) | Kind::Data | Kind::Stream { .. }, _) => {}
         }
     }
 

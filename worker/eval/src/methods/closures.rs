@@ -8,6 +8,7 @@ use super::text::count_value;
 use crate::Ctx;
 use crate::registry::{Args, Method, Types};
 use crate::unwind::Eval;
+use crate::vm::Arg;
 
 pub(super) const METHODS: &[Method] = methods! {
     /// `f(item)` for each item.
@@ -94,8 +95,8 @@ pub(super) const METHODS: &[Method] = methods! {
 fn map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     let (items, f) = (Items::of(recv)?, ctx.prepare(args.value_at(0)));
     let mut results = Vec::with_capacity(items.bounded_len()?);
-    for item in items.iter() {
-        results.push(ctx.apply(&f, [item])?);
+    for item in items.all_lying() {
+        results.push(ctx.apply_to(&f, [item])?);
     }
     Ok(Value::list(results)?)
 }
@@ -103,7 +104,7 @@ fn map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
 fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     let (items, p) = (Items::of(recv)?, ctx.prepare(args.value_at(0)));
     let mut places = Vec::new();
-    for (at, item) in items.iter().enumerate() {
+    for (at, item) in items.all_lying().enumerate() {
         if ctx.satisfies(&p, item)? {
             places.push(at);
         }
@@ -114,9 +115,9 @@ fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
 /// The first item for which the predicate gives `wanted`, with its place.
 fn first_place(ctx: &mut Ctx<'_>, items: &Items, args: &Args, wanted: bool) -> Eval<Option<(usize, Value)>> {
     let p = ctx.prepare(args.value_at(0));
-    for (at, item) in items.iter().enumerate() {
-        if ctx.satisfies(&p, item.clone())? == wanted {
-            return Ok(Some((at, item)));
+    for (at, item) in items.all_lying().enumerate() {
+        if ctx.satisfies(&p, item)? == wanted {
+            return Ok(Some((at, item.to_value())));
         }
     }
     Ok(None)
@@ -125,8 +126,9 @@ fn first_place(ctx: &mut Ctx<'_>, items: &Items, args: &Args, wanted: bool) -> E
 fn fold(ctx: &mut Ctx<'_>, recv: Value, mut args: Args) -> Eval<Value> {
     let mut acc = args.take(0);
     let f = ctx.prepare(args.value_at(1));
-    for item in Items::of(recv)?.iter() {
-        acc = ctx.apply(&f, [acc, item])?;
+    let items = Items::of(recv)?;
+    for item in items.all_lying() {
+        acc = ctx.apply_to(&f, [Arg::Value(&acc), item])?;
     }
     Ok(acc)
 }
@@ -151,7 +153,7 @@ fn count(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     let Some(p) = args.peek(0) else { return Ok(Value::Int(count_value(items.len()))) };
     let p = ctx.prepare(p);
     let mut n = 0;
-    for item in items.iter() {
+    for item in items.all_lying() {
         n += i64::from(ctx.satisfies(&p, item)?);
     }
     Ok(Value::Int(n))

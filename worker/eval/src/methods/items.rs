@@ -2,6 +2,8 @@
 
 use shoal_value::{ErrorValue, List, MAX_ITEMS, Range, Table, Value};
 
+use crate::vm::Arg;
+
 /// A list, table or range as a source of items.
 pub(crate) enum Items {
     /// Items of a list.
@@ -36,14 +38,25 @@ impl Items {
 
     /// Item `at`, if there is one.
     pub(crate) fn at(&self, at: usize) -> Option<Value> {
+        self.lying(at).map(Arg::to_value)
+    }
+
+    /// Item `at` where it lies, if there is one.
+    #[inline]
+    pub(crate) fn lying(&self, at: usize) -> Option<Arg<'_>> {
         match self {
-            Self::List(list) => list.get(at).cloned(),
-            Self::Table(table) => table.rows().get(at).cloned().map(Value::Record),
+            Self::List(list) => list.get(at).map(Arg::Value),
+            Self::Table(table) => table.rows().get(at).map(Arg::Row),
             Self::Range(range) if (at as u128) < range.count() => {
-                i64::try_from(i128::from(range.start) + at as i128).ok().map(Value::Int)
+                i64::try_from(i128::from(range.start) + at as i128).ok().map(Arg::Int)
             }
             Self::Range(_) => None,
         }
+    }
+
+    /// The items in order, where they lie.
+    pub(crate) fn all_lying(&self) -> impl Iterator<Item = Arg<'_>> {
+        (0..self.len()).map_while(|at| self.lying(at))
     }
 
     /// The items in order.

@@ -107,8 +107,8 @@ fn sort_by(ctx: &mut Ctx<'_>, recv: Value, f: &Value) -> Eval<Value> {
     let items = Items::of(recv)?;
     let mut keys = Vec::with_capacity(items.bounded_len()?);
     let f = ctx.prepare(f);
-    for item in items.iter() {
-        keys.push(ctx.apply(&f, [item])?);
+    for item in items.all_lying() {
+        keys.push(ctx.apply_to(&f, [item])?);
     }
     by_keys(ctx, &items, &keys)
 }
@@ -215,8 +215,8 @@ fn group(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     items.bounded_len()?;
     let mut place_of: HashMap<ByEquality, usize> = HashMap::new();
     let mut groups: Vec<(Value, Vec<usize>)> = Vec::new();
-    for (at, item) in items.iter().enumerate() {
-        let key = ctx.apply(&f, [item])?;
+    for (at, item) in items.all_lying().enumerate() {
+        let key = ctx.apply_to(&f, [item])?;
         let place = *place_of.entry(ByEquality(key.clone())).or_insert(groups.len());
         match groups.get_mut(place) {
             Some((_, places)) => places.push(at),

@@ -66,13 +66,13 @@ pub(super) const METHODS: &[Method] = methods! {
     ///
     /// shoal> "shoal".upper()
     /// "SHOAL"
-    upper: STR, [], Plain(Types::STR), Pure, |recv, _| text_value(text(&recv)?.to_uppercase());
+    upper: STR, [], Plain(Types::STR), Pure, |recv, _| recased(&recv, str::make_ascii_uppercase, str::to_uppercase);
 
     /// In lower case.
     ///
     /// shoal> "Shoal".lower()
     /// "shoal"
-    lower: STR, [], Plain(Types::STR), Pure, |recv, _| text_value(text(&recv)?.to_lowercase());
+    lower: STR, [], Plain(Types::STR), Pure, |recv, _| recased(&recv, str::make_ascii_lowercase, str::to_lowercase);
 
     /// Whether it starts with this text.
     ///
@@ -158,6 +158,19 @@ pub(super) const METHODS: &[Method] = methods! {
 /// Text of a str receiver.
 pub(super) fn text(value: &Value) -> Result<&str, ErrorValue> {
     value.as_str().ok_or_else(|| ErrorValue::type_error(format!("expected str, found {}", value.type_name())))
+}
+
+/// A text in another case. ASCII, which is most text, keeps its length and is made in one piece.
+fn recased(recv: &Value, ascii: fn(&mut str), any: fn(&str) -> String) -> Result<Value, ErrorValue> {
+    let text = text(recv)?;
+    if !text.is_ascii() {
+        return text_value(any(text));
+    }
+    let mut recased: Str = Str::from(text);
+    if let Some(own) = Str::get_mut(&mut recased) {
+        ascii(own);
+    }
+    Ok(Value::Str(recased))
 }
 
 /// A str, unless it is longer than one may be.

@@ -34,7 +34,16 @@ const OTHER: &[Param] = &[Param::required("stream", Types::STREAM)];
 const PATH: &[Param] = &[Param::required("path", Types::STR.or(Types::PATH))];
 
 const fn row(name: &'static str, params: &'static [Param], doc: &'static str, run: Run) -> Method {
-    Method { params, doc, gives: Gives::Any, touches: Touches::Closures, ..Method::new(name, Types::STREAM, run) }
+    let gives = match name.as_bytes() {
+        b"collect" => Gives::Items,
+        b"first" | b"find" => Gives::Item,
+        b"any" | b"all" | b"contains" | b"is_empty" => Gives::Plain(Types::BOOL),
+        b"each" | b"render" | b"into" => Gives::Plain(Types::NULL),
+        b"save" | b"append" => Gives::Plain(Types::PATH),
+        b"tee" => Gives::Any,
+        _ => Gives::Plain(Types::STREAM),
+    };
+    Method { params, doc, gives, touches: Touches::Closures, ..Method::new(name, Types::STREAM, run) }
 }
 
 pub(super) static COMBINATORS: &[Method] = &[

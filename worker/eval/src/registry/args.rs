@@ -4,9 +4,6 @@ use shoal_value::{ErrorValue, Str, Value};
 
 use super::{Method, Need, Param, Types};
 
-/// Most parameters a builtin has besides a rest parameter.
-pub(crate) const MAX_PARAMS: usize = 6;
-
 /// Arguments as the caller gave them.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
@@ -19,14 +16,16 @@ pub struct Given {
 /// Arguments bound to the parameters of a row, in their order: types and counts have been checked.
 #[derive(Clone, Debug)]
 pub struct Args {
-    slots: [Option<Value>; MAX_PARAMS],
+    /// Of the first parameter, on its own: most builtins have no other.
+    first: Option<Value>,
+    more: Vec<Option<Value>>,
     rest: Vec<Value>,
 }
 
 impl Args {
     /// No arguments.
     pub const fn none() -> Self {
-        Self { slots: [const { None }; MAX_PARAMS], rest: Vec::new() }
+        Self { first: None, more: Vec::new(), rest: Vec::new() }
     }
 
     /// Binds `given` to `params` for the builtin called `what`. `surplus_hint` is the hint of the error for surplus ones.
@@ -35,23 +34,24 @@ impl Args {
         for (name, value) in given.named {
             let at = params.iter().position(|p| *p.name == *name && p.need != Need::Rest);
             let at = at.ok_or_else(|| unknown(what, params, &name))?;
-            if args.slots[at].replace(check(what, &params[at], value)?).is_some() {
+            let value = check(what, &params[at], value)?;
+            if args.slot(at).replace(value).is_some() {
                 return Err(ErrorValue::arg_error(format!("{what}: argument `{name}` is given twice")));
             }
         }
         let mut next = 0;
         for value in given.positional {
-            while params.get(next).is_some_and(|p| p.need != Need::Rest && args.slots[next].is_some()) {
+            while params.get(next).is_some_and(|p| p.need != Need::Rest && args.has(next)) {
                 next += 1;
             }
             match params.get(next) {
                 None => return Err(surplus(what, params, surplus_hint)),
                 Some(param) if param.need == Need::Rest => args.rest.push(check(what, param, value)?),
-                Some(param) => args.slots[next] = Some(check(what, param, value)?),
+                Some(param) => *args.slot(next) = Some(check(what, param, value)?),
             }
         }
-        for (param, slot) in params.iter().zip(&args.slots) {
-            if let (Need::Required(requires), None) = (param.need, slot) {
+        for (at, param) in params.iter().enumerate() {
+            if let (Need::Required(requires), false) = (param.need, args.has(at)) {
                 let text = match requires {
                     "" => format!("{what}: missing argument `{}`", param.name),
                     requires => format!("{what} {requires}"),
@@ -74,31 +74,47 @@ impl Args {
         {
             let mut args = Self::none();
             let value = stack.pop().unwrap_or(Value::Null);
-            args.slots[0] = Some(check(method.name, param, value)?);
+            args.first = Some(check(method.name, param, value)?);
             return Ok(args);
         }
         let positional = stack.split_off(stack.len() - n);
         Self::bind(method.name, params, Given { positional, named: Vec::new() }, method.surplus_hint)
     }
 
+    /// The place of the argument of parameter `at`.
+    fn slot(&mut self, at: usize) -> &mut Option<Value> {
+        let Some(at) = at.checked_sub(1) else { return &mut self.first };
+        if at >= self.more.len() {
+            self.more.resize(at + 1, None);
+        }
+        &mut self.more[at]
+    }
+
     /// Takes the argument of parameter `at`; null if it was not given.
     pub fn take(&mut self, at: usize) -> Value {
-        self.slots[at].take().unwrap_or(Value::Null)
+        match at {
+            0 => self.first.take(),
+            at => self.more.get_mut(at - 1).and_then(Option::take),
+        }
+        .unwrap_or(Value::Null)
     }
 
     /// The argument of parameter `at`, if it was given.
     pub fn peek(&self, at: usize) -> Option<&Value> {
-        self.slots[at].as_ref()
+        match at {
+            0 => self.first.as_ref(),
+            at => self.more.get(at - 1).and_then(Option::as_ref),
+        }
     }
 
     /// Whether parameter `at` was given.
     pub fn has(&self, at: usize) -> bool {
-        self.slots[at].is_some()
+        self.peek(at).is_some()
     }
 
     /// An argument that is a str.
     pub fn text(&self, at: usize) -> Option<&Str> {
-        match &self.slots[at] {
+        match self.peek(at) {
             Some(Value::Str(text)) => Some(text),
             _ => None,
         }
@@ -106,15 +122,15 @@ impl Args {
 
     /// An argument that is an int.
     pub fn int(&self, at: usize) -> Option<i64> {
-        match self.slots[at] {
-            Some(Value::Int(n)) => Some(n),
+        match self.peek(at) {
+            Some(Value::Int(n)) => Some(*n),
             _ => None,
         }
     }
 
     /// An argument that is a bool; false if it was not given.
     pub fn is_on(&self, at: usize) -> bool {
-        matches!(self.slots[at], Some(Value::Bool(true)))
+        matches!(self.peek(at), Some(Value::Bool(true)))
     }
 
     /// An argument that counts: an int of at least 0. `None` if it was not given, `type_error` if negative.

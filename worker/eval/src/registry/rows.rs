@@ -100,6 +100,8 @@ pub enum Gives {
     Same,
     /// Some item or field of the receiver.
     Item,
+    /// A list of the receiver's items.
+    Items,
     /// Data of unknown type.
     Data,
     /// Unknown.

@@ -1,5 +1,6 @@
 //! Calls of functions that only compute: they run on the operand stack without a frame.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,6 +10,7 @@ use shoal_value::{ErrorValue, Value};
 use super::bind::{self, downcast};
 use super::frame::{Here, Lambda, Linked};
 use super::run::Exit;
+use super::short::{self, Arg, Operand};
 use crate::code::{CodeKind, MethodSite};
 use crate::dispatch;
 use crate::machine::Machine;
@@ -19,6 +21,8 @@ use crate::unwind::{Eval, Unwind};
 pub struct Prepared<'v> {
     callee: &'v Value,
     leaf: Option<(Arc<Lambda>, Arc<Linked>)>,
+    /// Whether the short way is worth a try.
+    is_short: Cell<bool>,
 }
 
 impl Machine {
@@ -31,7 +35,33 @@ impl Machine {
             }
             _ => None,
         };
-        Prepared { callee, leaf: leaf.filter(|(lambda, _)| lambda.code.leaf.load(Ordering::Relaxed)) }
+        let leaf = leaf.filter(|(lambda, _)| lambda.code.leaf.load(Ordering::Relaxed));
+        let is_short = leaf.as_ref().is_some_and(|(lambda, _)| lambda.code.short);
+        Prepared { callee, leaf, is_short: Cell::new(is_short) }
+    }
+
+    /// Calls what was prepared with arguments where they lie; gives what `take` makes of the result.
+    #[inline]
+    pub(crate) fn apply_to<const N: usize, T>(
+        &mut self,
+        prepared: &Prepared<'_>,
+        args: [Arg<'_>; N],
+        take: impl FnOnce(Result<Operand<'_>, Value>) -> Result<T, ErrorValue>,
+    ) -> Eval<T> {
+        if prepared.is_short.get()
+            && let Some((lambda, linked)) = &prepared.leaf
+            && lambda.code.params.len() == N
+        {
+            match short::evaluate(&lambda.code, linked, &args) {
+                Some(result) => {
+                    self.step(1)?;
+                    return Ok(take(Ok(result))?);
+                }
+                None => prepared.is_short.set(false),
+            }
+        }
+        let value = self.apply(prepared, args.map(Arg::to_value))?;
+        Ok(take(Err(value))?)
     }
 
     /// Calls what was prepared.

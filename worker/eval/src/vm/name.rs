@@ -46,6 +46,19 @@ impl Machine {
         Err(self.undefined(&name).into())
     }
 
+    /// The error of a call of a name that is not bound, with the method that other languages have as a function.
+    fn undefined_callee(&mut self, name: &str) -> ErrorValue {
+        let error = self.undefined(name);
+        match (name, &error.hint) {
+            (_, Some(_)) => error,
+            ("print" | "println" | "puts", None) => {
+                error.with_hint("write `echo (x)`; a program's last value is shown")
+            }
+            (_, None) if standard().methods(name).is_some() => error.with_hint(format!("it is a method: `x.{name}()`")),
+            (_, None) => error,
+        }
+    }
+
     pub(crate) fn undefined(&mut self, name: &str) -> ErrorValue {
         let error = ErrorValue::new(code::UNDEFINED_VAR, format!("undefined name `{name}`"));
         let near = suggest::nearest(name, self.root.names().iter().map(|(n, _)| &**n));
@@ -146,7 +159,7 @@ impl Machine {
         if self.find_bare_program(&name)?.is_some() {
             return self.call_program(&name, given).map(Call::Done);
         }
-        Err(self.undefined(&name).into())
+        Err(self.undefined_callee(&name).into())
     }
 
     /// Calls a method from native code.

@@ -28,6 +28,7 @@ impl Machine {
     /// Runs until `floor` frames are left, and gives the value of the last one removed.
     pub(crate) fn run(&mut self, floor: usize) -> Eval<Value> {
         debug_assert!(self.frames.len() > floor, "there is a frame to run");
+        crate::stack::entered(floor);
         let mut callers: Vec<Active> = Vec::new();
         let mut active = self.activate();
         loop {
@@ -84,8 +85,8 @@ impl Machine {
             while self.frames.len() > handler.frame + 1 {
                 self.pop_frame();
             }
+            // Also drops this handler, and leaves those around it.
             self.restore(handler.heights);
-            self.handlers.pop();
             self.stack.truncate(handler.stack);
             self.stack.push(Value::Error(error.clone()));
             return Ok(handler.target);

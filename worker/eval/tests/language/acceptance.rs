@@ -55,6 +55,31 @@ fn positions_decide_whether_a_failure_raises() {
 }
 
 #[test]
+fn handlers_nest() {
+    check(&[
+        ("try { let x = (raise(\"a\") catch 1)\nraise(\"z_z\", \"q\") } catch e { e.code }", "\"z_z\""),
+        ("try { try { raise(\"a\") } catch e { raise(\"b_c\", \"x\") } } catch e { e.code }", "\"b_c\""),
+        ("try { [1].map(x => (raise(\"a\") catch 1))\nraise(\"z_z\", \"q\") } catch e { e.code }", "\"z_z\""),
+        (
+            "fn f(n) { try { f(n - 1) } catch e { if n > 2 { \"at {n}\" } else { raise(e) } } }\nf(9) catch e { e.code }",
+            "\"at 3\"",
+        ),
+        (
+            "var n = 0\nfor i in 0..3 { try { for j in 0..3 { try { raise(\"a\") } catch e { n += 1\ncontinue } } } catch e { n = 100 } }\nn",
+            "9",
+        ),
+        (
+            "fn f() { for i in 0..3 { try { return i } catch e { 9 } } }\nlet x = f()\ntry { raise(\"q\") } catch e { x }",
+            "0",
+        ),
+        (
+            "try { with cwd: \"sub\" { try { raise(\"a\") } catch e { 1 / 0 } } } catch e { [e.code, pwd.name == \"sub\"] }",
+            "[\"div_zero\", false]",
+        ),
+    ]);
+}
+
+#[test]
 fn functions_bind_arguments() {
     check(&[
         ("fn g(a, b) { a - b }\ng(a: 1, 2)", "-1"),

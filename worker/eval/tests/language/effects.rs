@@ -47,6 +47,29 @@ fn effects_of_the_session_and_the_clock() {
 }
 
 #[test]
+fn fields_and_streams_of_data_run_nothing() {
+    effects(&[
+        ("(ls).where(.type == \"file\").map(.name)", "[\"read CWD\"]"),
+        ("cat(\"f.txt\").out.lines().map(.trim())", "[\"read CWD/f.txt\", \"read *\"]"),
+        ("json.parse(cat(\"f.txt\").out).a.b", "[\"read CWD/f.txt\"]"),
+        ("json.parse(\"[]\").map(.size)", "[\"read *\"]"),
+        ("try { 1 } catch e { [e.msg, e.stderr, e.span.line] }", "[]"),
+        ("[{a: 1}].group_by(.a).map(.values.len())", "[]"),
+        ("(which git).path", "[\"read env PATH\"]"),
+        ("channel(\"a\").events().take(1).map(.payload).collect().len()", "[]"),
+        ("channel(\"a\").emit(1)", "[\"change session\"]"),
+        ("channel(\"a\").latest()", "[]"),
+        ("on(\"a\", e => rm(\"x\"))", "[\"delete CWD/x\"]"),
+        ("every(1s).map(t => 1).take(2).sum()", "[\"clock\"]"),
+        ("[path(\"a\")].stream().first().read()", "[\"read *\"]"),
+        ("[x => rm(\"q\")].stream().collect()[0]()", "[\"opaque (effects unknown)\"]"),
+        ("[1].stream().map(x => rm(\"q\")).collect()", "[\"delete CWD/q\"]"),
+        ("fn k(p: path) { p.read() }; k(\"f.txt\")", "[\"read CWD/f.txt\"]"),
+        ("fn k(p: path) { p.read() }; k(\"f\" + \".txt\")", "[\"read CWD/f.txt\"]"),
+    ]);
+}
+
+#[test]
 fn closures_are_analysed_where_they_are_called() {
     effects(&[
         ("[1].map(x => \"a\".save(\"g\"))", "[\"write CWD/g\"]"),

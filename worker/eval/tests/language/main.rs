@@ -4,6 +4,7 @@
 mod support;
 
 mod acceptance;
+mod benches;
 mod cases;
 mod channels;
 mod effects;

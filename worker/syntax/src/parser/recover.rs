@@ -220,10 +220,11 @@ impl Parser<'_> {
         }
         let mut reject = self.unexpected("`{`");
         if self.byte(line) != b'\n' && !reject.diag.what.starts_with("no ") {
-            reject
-                .diag
-                .hint
-                .get_or_insert_with(|| "a command goes in parentheses here: `if (cmd word) { }`".to_owned());
+            let hint = match self.byte(line) {
+                b'=' => "the body is a block: `fn f(x) { x + 1 }`; a lambda is written `x => x + 1`",
+                _ => "a command goes in parentheses here: `if (cmd word) { }`",
+            };
+            reject.diag.hint.get_or_insert_with(|| hint.to_owned());
         }
         reject
     }
@@ -269,6 +270,7 @@ impl Parser<'_> {
         match self.byte(start) {
             b'}' => Err(Diag::new(start..start + 1, "unexpected `}`").hint("there is no block to close here").into()),
             b'|' => Err(teach::no_pipe(start, start + 1).into()),
+            b'.' => teach::dot_command(self.src, start).map_or(Ok(()), |diag| Err(diag.into())),
             _ => Ok(()),
         }
     }

@@ -161,6 +161,9 @@ impl Parser<'_> {
         let name = self.expect_binding_name("a name")?;
         self.expect_op("=")?;
         self.pos = self.skip(self.pos, true);
+        if let Some(quote @ (b'\'' | b'"')) = self.src.as_bytes().get(self.pos).copied() {
+            return Err(teach::quoted_alias(self.src, &name.name, self.pos, quote).into());
+        }
         let target = Arc::new(self.command_call()?);
         self.scopes.declare(&name.name, Bound::Command);
         Ok(StmtKind::Alias { name, target })
@@ -197,7 +200,11 @@ impl Parser<'_> {
         if !self.eat_word("in") {
             return Err(self.unexpected("`in`"));
         }
+        let start = self.next_start();
         let iter = self.head_expr()?;
+        if let Some(diag) = teach::word_list(self.src, start, self.pos) {
+            return Err(diag.into());
+        }
         self.scopes.open();
         self.scopes.declare_pattern(&pattern);
         let body = self.block_in_scope(self.cx.item);

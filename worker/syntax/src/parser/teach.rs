@@ -147,6 +147,37 @@ pub(crate) fn foreign_fn(src: &str, start: usize, name: &str) -> Diag {
     Diag::new(start..end, "functions are declared with fn").hint(format!("`fn {name}() {{ ... }}`"))
 }
 
+/// `for x in 1 2 3`, with the first item read up to `end`.
+pub(crate) fn word_list(src: &str, start: usize, end: usize) -> Option<Diag> {
+    let line = src[end..].split(['\n', ';', '{']).next().unwrap_or("");
+    let first = src[start..end].trim();
+    let more: Vec<&str> = line.split_whitespace().collect();
+    let is_item = |word: &str| word.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '"' | '\''));
+    if more.is_empty() || vocab::BLOCK_WORDS.contains(&more[0]) || !is_item(first) || !more.iter().all(|w| is_item(w)) {
+        return None;
+    }
+    let at = end + line.len() - line.trim_start().len();
+    let items = [&[first], &*more].concat().join(", ");
+    let diag = Diag::new(at..end + line.trim_end().len(), "expected `{`: words in a row are no list");
+    Some(diag.hint(format!("`for x in [{items}] {{ }}`")))
+}
+
+/// `alias ll='ls -l'`
+pub(crate) fn quoted_alias(src: &str, name: &str, open: usize, quote: u8) -> Diag {
+    let rest = &src[open + 1..];
+    let len = rest.find([char::from(quote), '\n']).unwrap_or(rest.len());
+    Diag::new(open..open + 1 + len, "expected a command, found a string")
+        .hint(format!("an alias is written without quotes: `alias {name} = {}`", &rest[..len]))
+}
+
+/// `. FILE`
+pub(crate) fn dot_command(src: &str, at: usize) -> Option<Diag> {
+    let rest = src[at..].strip_prefix(". ")?;
+    let file = rest.split_whitespace().next()?;
+    let hint = format!("Shoal code is run with `source {file}`, shell code with `sh {{ . {file}; ... }}`");
+    Some(Diag::new(at..at + 1, "expected an expression, found `.`").hint(hint))
+}
+
 pub(crate) fn ternary(src: &str, at: usize) -> Diag {
     let line_end = src[at..].find('\n').map_or(src.len(), |len| at + len);
     let rest = src[at + 1..line_end].trim();

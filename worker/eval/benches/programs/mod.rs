@@ -8,7 +8,7 @@ pub(crate) fn data(n: u32) -> String {
         let ints = (0..n).map(i => i * 7919 % 1000003)
         let words = ints.map(i => \"w{{i}}\")
         let rows = ints.map(i => {{id: i, group: i % 10, name: \"n{{i % 1000}}\"}}).to_table()
-        let text = json.stringify(rows.take(n / 5))
+        let text = json.stringify(rows.take(n / 4))
         let parsed = json.parse(text)
         fn add(a, b) {{ a + b }}
         fn fib(k) {{ if k < 2 {{ k }} else {{ fib(k - 1) + fib(k - 2) }} }}
