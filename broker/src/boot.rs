@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::answer::read_sections;
 use crate::broker::{Broker, Parts};
 use crate::bus::{Bus, RESERVE};
+use crate::capture::{Caps, Captures};
 use crate::clients::accept;
 use crate::edge::{Peer, hello};
 use crate::numbers::{Numbers, PTYS, TASKS};
@@ -59,6 +60,7 @@ struct Left {
     durable: Vec<(String, String, i64)>,
     open_rows: Vec<shoal_journal::Row>,
     pty_rows: Vec<shoal_journal::Row>,
+    cas_bytes: u64,
 }
 
 /// Serves until the kernel is over.
@@ -78,7 +80,7 @@ pub(crate) async fn serve(edge: OwnedFd) -> io::Result<()> {
     let tokens = if given.start.state_dir.is_empty() { Tokens::none() } else { Tokens::load(&dir)? };
     let (wakes, woken) = mpsc::channel(wake::QUEUE);
     let (done, jobs) = mpsc::unbounded_channel();
-    let (quotas, frame_time) = quotas(&given.sections);
+    let (quotas, caps, frame_time) = quotas(&given.sections);
     let places = usize::try_from(quotas.max(Quota::Unattached)).unwrap_or(16);
     let loaded_ns = crate::clock::wall_ns();
     let supervisor = Peer::over(given.edge, 0, &wakes, |_, arrived| Wake::Supervisor(arrived))?;
@@ -87,6 +89,7 @@ pub(crate) async fn serve(edge: OwnedFd) -> io::Result<()> {
         start: given.start,
         policy: Policy { sections: given.sections, loaded_ns, rejected: None },
         quotas,
+        captures: Captures::new(caps, left.cas_bytes),
         journal,
         tokens,
         bus: bus(&left),
@@ -141,14 +144,13 @@ fn state_dir(given: &Given) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-fn quotas(sections: &Sections) -> (Quotas, Option<Duration>) {
-    let mut quotas = Quotas::default();
+fn quotas(sections: &Sections) -> (Quotas, Caps, Option<Duration>) {
+    let (mut quotas, mut caps) = (Quotas::default(), Caps::default());
     let mut frame_time = None;
     for (name, value) in sections.settings.quotas.as_slice() {
         match name.as_str() {
             "frame_read_timeout_ms" => frame_time = Some(Duration::from_millis(*value)),
-            // Bounds that are not quotas are read where they apply.
-            "capture_cap_bytes" | "capture_store_cap_bytes" => {}
+            name if caps.set(name, *value) => {}
             name => {
                 if let Err(unknown) = quotas.set(name, *value) {
                     crate::log::line(format_args!("unknown limit {unknown} ignored"));
@@ -156,7 +158,7 @@ fn quotas(sections: &Sections) -> (Quotas, Option<Duration>) {
             }
         }
     }
-    (quotas, frame_time)
+    (quotas, caps, frame_time)
 }
 
 /// Reads what an earlier broker left, and reserves the first block of every number that goes on: all of it is synced
@@ -182,6 +184,7 @@ fn left(store: &mut Store, adopted: bool) -> Result<Left, shoal_journal::Journal
         durable.push((owner, channel, next));
     }
     Ok(Left {
+        cas_bytes: store.cas_bytes()?,
         marks,
         outs: store.counters("out/")?,
         tasks,

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::bus::Bus;
+use crate::capture::Captures;
 use crate::clients::{Ask, Attachment, Clients, ConnId, Life};
 use crate::edge::Peer;
 use crate::launcher_edge::LauncherDone;
@@ -65,6 +66,8 @@ pub(crate) struct Broker {
     pub(crate) policy: Policy,
     /// Limits in force.
     pub(crate) quotas: Quotas,
+    /// What captures may keep.
+    pub(crate) captures: Captures,
     /// Connections.
     pub(crate) clients: Clients,
     /// Sessions.
@@ -135,6 +138,8 @@ pub(crate) struct Parts {
     pub(crate) policy: Policy,
     /// Limits in force.
     pub(crate) quotas: Quotas,
+    /// What captures may keep.
+    pub(crate) captures: Captures,
     /// Journal, open.
     pub(crate) journal: Journal,
     /// Tokens.
@@ -165,6 +170,7 @@ impl Broker {
             start: parts.start,
             policy: parts.policy,
             quotas: parts.quotas,
+            captures: parts.captures,
             clients: Clients::default(),
             sessions: Sessions::default(),
             runs: Runs::default(),

@@ -1,215 +1,208 @@
-//! A stream that outgrew the worker's memory: read from its pipe on a thread, compressed and stored while it comes.
+//! Streams that outgrew their worker's memory: read from a pipe on a thread, compressed and stored while they come.
 //!
-//! The first quarter and the last three quarters of the limit are kept; what is between is counted and dropped.
+//! What is kept of one is its first quarter and its last three quarters of a limit; between them bytes are counted and
+//! dropped. The limit of a stream, of an execution, of a session and of the content store are counted where the bytes are
+//! written. Whatever they say, the end of a stream is kept.
 
-use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
+mod allowance;
+mod writer;
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 
 use serde_json::json;
-use shoal_journal::{BlobWriter, JournalError, Output, OutputData};
-use shoal_proto::broker_worker::Capture;
+use shoal_journal::{JournalError, Output, OutputData};
+use shoal_proto::broker_worker::{Capture, ToWorker};
+use shoal_wire::RpcError;
+
+pub(crate) use allowance::{Allowance, Allowed};
+use writer::Kept;
 
 use crate::broker::Broker;
+use crate::runs::Stage;
 use crate::sessions::Sid;
 use crate::wake::Wake;
+use crate::worker_edge::told;
 
-/// Bytes of one read.
-const READ: usize = 256 * 1024;
-/// Kept of a stream when neither policy nor session says less.
-const LIMIT: u64 = 1 << 30;
-/// Bytes the worker hands over at most.
-const HEAD: usize = 64 * 1024 * 1024;
-/// zstd level of captures: as fast as the producer.
-const LEVEL: i32 = 1;
+/// Captures of one session at a time: two streams of each execution. Every one is a thread.
+const MAX_CAPTURES: usize = 32;
 
-/// A stream that is read to its end.
-pub(crate) struct Stored {
-    run: u64,
-    stderr: bool,
-    result: Result<Kept, JournalError>,
+/// How much is kept, in bytes. Each is a setting of the kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caps {
+    /// In a worker's memory, of one stream.
+    pub(crate) memory: u64,
+    /// In the store, of one stream.
+    pub(crate) stream: u64,
+    /// In the store, of all captures of a session, as they lie there.
+    pub(crate) session: u64,
+    /// In the content store: above it captures keep only the end of their streams.
+    pub(crate) total: u64,
 }
 
-/// What was kept of it.
-struct Kept {
-    writer: BlobWriter,
-    seen: u64,
-    kept: u64,
-}
-
-impl std::fmt::Debug for Stored {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Stored").field("run", &self.run).field("stderr", &self.stderr).finish_non_exhaustive()
+impl Default for Caps {
+    fn default() -> Self {
+        Self { memory: 8 << 20, stream: 1 << 30, session: 8 << 30, total: 64 << 30 }
     }
 }
 
-/// The tail that may still be kept: blocks, the oldest dropped when they outgrow their share.
-struct Tail {
-    blocks: VecDeque<Vec<u8>>,
-    len: u64,
-    room: u64,
+impl Caps {
+    /// Changes a cap by the name of its setting; `false` for another name.
+    pub(crate) fn set(&mut self, name: &str, value: u64) -> bool {
+        let cap = match name {
+            "capture_cap_bytes" => &mut self.memory,
+            "capture_store_cap_bytes" => &mut self.stream,
+            "capture_session_cap_bytes" => &mut self.session,
+            "capture_total_cap_bytes" => &mut self.total,
+            _ => return false,
+        };
+        *cap = value;
+        true
+    }
 }
 
-/// Memory the tail of one capture may take; beyond it a longer tail is kept less, never more memory.
-const TAIL_MEMORY: u64 = 64 * 1024 * 1024;
+/// What captures have taken, and how many are open.
+#[derive(Debug, Default)]
+pub(crate) struct Captures {
+    /// The limits.
+    pub(crate) caps: Caps,
+    store: Allowance,
+    sessions: HashMap<Sid, (Allowance, usize)>,
+}
+
+impl Captures {
+    /// Captures within `caps`, in a content store of this size.
+    pub(crate) fn new(caps: Caps, stored: u64) -> Self {
+        let store = Allowance::new(caps.total);
+        store.set_taken(stored);
+        Self { caps, store, sessions: HashMap::new() }
+    }
+
+    /// The content store was collected down to so many bytes.
+    pub(crate) fn collected(&self, remaining: u64) {
+        self.store.set_taken(remaining);
+    }
+
+    /// A session is gone.
+    pub(crate) fn forget(&mut self, sid: Sid) {
+        self.sessions.remove(&sid);
+    }
+
+    /// One more capture of a session; its allowance.
+    fn open(&mut self, sid: Sid) -> Option<Allowance> {
+        let cap = self.caps.session;
+        let (allowance, open) = self.sessions.entry(sid).or_insert_with(|| (Allowance::new(cap), 0));
+        if *open >= MAX_CAPTURES {
+            return None;
+        }
+        *open += 1;
+        Some(allowance.clone())
+    }
+
+    fn closed(&mut self, sid: Sid) {
+        if let Some((_, open)) = self.sessions.get_mut(&sid) {
+            *open = open.saturating_sub(1);
+        }
+    }
+}
+
+/// A stream that was read to its end.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    sid: Sid,
+    capture: Capture,
+    result: Result<Kept, JournalError>,
+}
 
 impl Broker {
     /// A worker hands a stream over.
-    pub(crate) fn on_capture(&mut self, sid: Sid, capture: &Capture, fds: Vec<OwnedFd>) -> Result<(), &'static str> {
-        let mut fds = fds.into_iter();
-        let (Some(pipe), Some(head)) = (fds.next(), fds.next()) else { return Err("a capture without descriptors") };
-        let Some(run) = self.runs.of(sid, capture.run) else { return Ok(()) };
-        run.capturing += 1;
-        let (n, stderr) = (run.n, capture.stderr);
-        let limit = self.sessions.at(sid).and_then(|session| session.output_cap).unwrap_or(LIMIT).min(LIMIT);
-        let limit = self.policy_output(sid).map_or(limit, |policy| policy.min(limit));
+    pub(crate) fn on_capture(&mut self, sid: Sid, capture: Capture, fds: Vec<OwnedFd>) -> Result<(), &'static str> {
+        let pipe = fds.into_iter().next().ok_or("a capture without its pipe")?;
+        let per_run = self.output_limit(sid);
+        let running = match self.runs.of(sid, capture.run) {
+            Some(run) if matches!(run.stage, Stage::Running { .. }) => {
+                Some(run.kept_output.get_or_insert_with(|| Allowance::new(per_run)).clone())
+            }
+            _ => None,
+        };
+        // A language task may outlive the execution that began it: nothing owns what it prints then.
+        let Some(run) = running else { return self.refuse_capture(sid, capture, "the run is over") };
+        let Some(session) = self.captures.open(sid) else {
+            return self.refuse_capture(sid, capture, "too many captures at a time");
+        };
+        let allowed = Allowed::new(vec![run, session, self.captures.store.clone()]);
+        let limit = self.captures.caps.stream.min(per_run);
         let dir = self.journal.dir().to_owned();
         let wakes = self.wakes.clone();
         let started = std::thread::Builder::new().name("capture".to_owned()).spawn(move || {
-            let result = store(&dir, pipe, &head, limit);
+            let result = writer::store(&dir, pipe, limit, allowed);
             // The loop may be over; then the row is closed by the next broker.
-            wakes.blocking_send(Wake::Captured(Stored { run: n, stderr, result })).ok();
+            wakes.blocking_send(Wake::Captured(Stored { sid, capture, result })).ok();
         });
         if let Err(error) = started {
-            crate::log::line(format_args!("capture thread: {error}"));
-            if let Some(run) = self.runs.at_mut(n) {
-                run.capturing -= 1;
-            }
+            self.captures.closed(sid);
+            return self.refuse_capture(sid, capture, &error.to_string());
         }
         Ok(())
     }
 
-    fn policy_output(&self, sid: Sid) -> Option<u64> {
-        self.sessions.at(sid).and_then(|session| self.policy.of_session(session)).and_then(|s| s.limits.output)
+    /// The pipe closes unread: the worker goes on with what fits into its memory.
+    fn refuse_capture(&self, sid: Sid, capture: Capture, why: &str) -> Result<(), &'static str> {
+        self.tell_worker(sid, ToWorker::Told(told(capture.call, Err(RpcError::internal(why)))));
+        Ok(())
     }
 
-    /// A stream is read to its end: its blob is adopted, then the run may close.
+    /// Bytes of output that may be stored of one execution.
+    fn output_limit(&self, sid: Sid) -> u64 {
+        let session = self.sessions.at(sid);
+        let policy = session.and_then(|session| self.policy.of_session(session)).and_then(|s| s.limits.output);
+        let asked = session.and_then(|session| session.output_cap);
+        [policy, asked].into_iter().flatten().min().unwrap_or(1 << 30)
+    }
+
+    /// A stream was read to its end: its blob is adopted, then the worker is told where it lies.
     pub(crate) fn on_captured(&mut self, stored: Stored) {
-        let Stored { run, stderr, result } = stored;
-        let kind = if stderr { "stderr" } else { "stdout" };
-        let kept = match result {
+        let Stored { sid, capture, result } = stored;
+        self.captures.closed(sid);
+        let Kept { writer, seen, allowed } = match result {
             Ok(kept) => kept,
-            Err(error) => {
-                crate::log::line(format_args!("capture of run {run} not stored: {error}"));
-                return self.capture_over(run, None);
-            }
+            Err(error) => return self.capture_failed(sid, capture, &error),
         };
-        let meta = (kept.kept < kept.seen)
-            .then(|| json!({"truncated": true, "original_len": kept.seen, "stored_len": kept.kept}));
-        let mut writer = Some(kept.writer);
+        let mut writer = Some(writer);
         self.write(
             move |store| match writer.take() {
                 Some(writer) => store.adopt_blob(writer),
                 None => Err(JournalError::Invalid("the capture was adopted before".to_owned())),
             },
-            move |broker, adopted| {
-                let output = match adopted {
-                    Ok((hash, len)) => {
-                        Some(Output { kind: kind.to_owned(), data: OutputData::Stored { hash, len }, meta })
-                    }
-                    Err(error) => {
-                        crate::log::line(format_args!("capture of run {run} not stored: {error}"));
-                        None
-                    }
-                };
-                broker.capture_over(run, output);
+            move |broker, adopted| match adopted {
+                Ok(blob) => {
+                    allowed.settle(blob.stored);
+                    broker.captured(sid, capture, seen, blob.hash, blob.len);
+                }
+                Err(error) => broker.capture_failed(sid, capture, &error),
             },
         );
     }
 
-    fn capture_over(&mut self, n: u64, output: Option<Output>) {
-        if let Some(run) = self.runs.at_mut(n) {
-            run.captured.extend(output);
-            run.capturing = run.capturing.saturating_sub(1);
-        }
-        self.finish_if_complete(n);
-    }
-}
-
-/// Reads `head` and then `pipe` to its end.
-fn store(dir: &Path, pipe: OwnedFd, head: &OwnedFd, limit: u64) -> Result<Kept, JournalError> {
-    let mut writer = BlobWriter::new(dir, LEVEL)?;
-    let first = limit / 4;
-    let mut tail = Tail { blocks: VecDeque::new(), len: 0, room: limit - first };
-    let mut seen = 0_u64;
-    let mut take = |bytes: &[u8], writer: &mut BlobWriter| -> Result<(), JournalError> {
-        let room = usize::try_from(first.saturating_sub(writer.len())).unwrap_or(usize::MAX);
-        let (front, rest) = bytes.split_at(room.min(bytes.len()));
-        writer.write(front)?;
-        tail.push(rest, writer, limit)?;
-        seen += bytes.len() as u64;
-        Ok(())
-    };
-    take(&shoal_sys::memfd::read_sealed(head, HEAD)?, &mut writer)?;
-    let mut pipe = File::from(pipe);
-    let mut buffer = vec![0; READ];
-    loop {
-        match pipe.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(n) => take(buffer.get(..n).unwrap_or_default(), &mut writer)?,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // The pipe may have been made non-blocking by whoever writes to it.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                shoal_sys::poll::wait(pipe.as_fd(), shoal_sys::poll::Ready::READ, None)?;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    for block in tail.blocks {
-        writer.write(&block)?;
-    }
-    let kept = writer.len();
-    Ok(Kept { writer, seen, kept })
-}
-
-impl Tail {
-    /// Adds to the tail. While everything still fits below the limit, what the memory has no room for is written through.
-    fn push(&mut self, bytes: &[u8], writer: &mut BlobWriter, limit: u64) -> Result<(), JournalError> {
-        if bytes.is_empty() {
-            return Ok(());
-        }
-        self.blocks.push_back(bytes.to_vec());
-        self.len += bytes.len() as u64;
-        let memory = self.room.min(TAIL_MEMORY);
-        while self.len > memory {
-            let Some(block) = self.blocks.pop_front() else { break };
-            self.len -= block.len() as u64;
-            // Below the limit nothing has to be dropped: the block leaves memory for the file. Above it the file is
-            // full but for the tail in memory, and the oldest block of the tail is what goes.
-            if writer.len() + block.len() as u64 + memory <= limit {
-                writer.write(&block)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::io::Write as _;
-
-    fn captured(head: &[u8], rest: Vec<u8>, limit: u64) -> (u64, u64) {
-        let dir = tempfile::tempdir().expect("a directory");
-        let (read, write) = shoal_sys::fd::pipe().expect("a pipe");
-        let head = shoal_sys::memfd::sealed("head", head).expect("a memfd");
-        let writer = std::thread::spawn(move || File::from(write).write_all(&rest).expect("written"));
-        let kept = store(dir.path(), read, &head, limit).expect("stored");
-        writer.join().expect("writer");
-        (kept.seen, kept.kept)
+    fn captured(&mut self, sid: Sid, capture: Capture, seen: u64, hash: [u8; 32], len: u64) {
+        // A run that was aborted meanwhile leaves the blob to collection.
+        let Some(run) = self.runs.of(sid, capture.run) else { return };
+        let kind = if capture.stderr { "stderr" } else { "stdout" }.to_owned();
+        let meta = (len < seen).then(|| json!({"truncated": true, "original_len": seen, "stored_len": len}));
+        run.captured.push(Output { kind, data: OutputData::Stored { hash, len }, meta });
+        let body = json!({"hash": blake3::Hash::from(hash).to_hex().as_str(), "kept": len, "seen": seen});
+        self.tell_worker(sid, ToWorker::Told(told(capture.call, Ok(body.to_string()))));
     }
 
-    #[test]
-    fn all_of_a_stream_below_the_limit_is_kept() {
-        assert_eq!(captured(b"head", vec![b'x'; 1_000_000], LIMIT), (1_000_004, 1_000_004));
+    fn capture_failed(&mut self, sid: Sid, capture: Capture, error: &JournalError) {
+        let run = capture.run;
+        crate::log::line(format_args!("capture of run {run} not stored: {error}"));
+        self.tell_worker(sid, ToWorker::Told(told(capture.call, Err(RpcError::internal(error.to_string())))));
     }
 
-    #[test]
-    fn a_longer_stream_keeps_no_more_than_its_limit() {
-        let (seen, kept) = captured(b"head", vec![b'x'; 3_000_000], 1_000_000);
-        assert_eq!(seen, 3_000_004);
-        assert!(kept <= 1_000_000 && kept > 500_000, "{kept}");
+    /// Whether an execution of this session that still runs has stored these bytes.
+    pub(crate) fn has_captured(&self, sid: Sid, hash: &[u8; 32]) -> bool {
+        let is_it = |output: &Output| matches!(&output.data, OutputData::Stored { hash: of, .. } if of == hash);
+        self.runs.in_session(sid).into_iter().filter_map(|n| self.runs.at(n)).any(|run| run.captured.iter().any(is_it))
     }
 }

@@ -51,7 +51,7 @@ struct Raised {
 }
 
 impl Broker {
-    /// The end of an execution. It is held back while its receipt or a capture is outstanding.
+    /// The end of an execution. It is held back while its receipt is outstanding.
     pub(crate) fn on_finished(
         &mut self,
         sid: Sid,
@@ -89,7 +89,7 @@ impl Broker {
     /// Goes on with an end that nothing holds back any more.
     pub(crate) fn finish_if_complete(&mut self, n: u64) {
         let Some(run) = self.runs.at_mut(n) else { return };
-        if run.ladder || run.capturing > 0 {
+        if run.ladder {
             return;
         }
         let Some((finished, fds)) = run.finished.take() else { return };

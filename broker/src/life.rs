@@ -55,6 +55,7 @@ impl Broker {
     /// A session that could not be made: who waits for it is told, and it is forgotten.
     fn give_up_session(&mut self, sid: Sid, error: &RpcError) {
         self.sessions.remove(sid);
+        self.captures.forget(sid);
         self.session_is_up(sid, Err(error.clone()));
         for n in self.runs.in_session(sid) {
             self.abort_run(n, error.clone(), RowEnded::Killed);
@@ -106,6 +107,7 @@ impl Broker {
             }
         }
         self.sessions.remove(sid);
+        self.captures.forget(sid);
         let Some(id) = id else { return then(self, None) };
         self.ancestors.remove(&id);
         self.order(

@@ -11,6 +11,7 @@ use shoal_proto::broker_worker::{Elide, Finished, Position};
 use shoal_wire::RpcError;
 
 use crate::answer::RunOrder;
+use crate::capture::Allowance;
 use crate::clients::{Ask, ConnId};
 use crate::sessions::Sid;
 use crate::timers::TimerId;
@@ -102,15 +103,15 @@ pub(crate) struct Run {
     pub(crate) statements: Vec<(NewRow, shoal_journal::Closing)>,
     /// Captures stored while it ran.
     pub(crate) captured: Vec<Output>,
-    /// Captures that are not stored yet.
-    pub(crate) capturing: usize,
+    /// What its captures may keep, once there is one.
+    pub(crate) kept_output: Option<Allowance>,
     /// Up-calls that are not answered.
     pub(crate) up_calls: usize,
     /// A ladder is climbed: its receipt belongs into the answer.
     pub(crate) ladder: bool,
     /// It has to end as soon as its row is there: why, and how the row closes.
     pub(crate) aborted: Option<(RpcError, Ended)>,
-    /// Its end, while the receipt or a capture is outstanding.
+    /// Its end, while the receipt is outstanding.
     pub(crate) finished: Option<(Finished, VecDeque<OwnedFd>)>,
 }
 
@@ -138,7 +139,7 @@ impl Run {
             deadline: None,
             statements: Vec::new(),
             captured: Vec::new(),
-            capturing: 0,
+            kept_output: None,
             up_calls: 0,
             ladder: false,
             aborted: None,

@@ -69,6 +69,7 @@ pub(crate) fn with_broker(sections: &[Section], test: impl FnOnce(&mut World)) {
             start: start(),
             policy: Policy { sections: compiled, loaded_ns: 0, rejected: None },
             quotas: Quotas::default(),
+            captures: crate::capture::Captures::default(),
             journal: Journal::open(dir.path(), settings).expect("a journal"),
             tokens: Tokens::none(),
             bus: Bus::default(),

@@ -50,6 +50,9 @@ struct Undo {
 #[derive(Deserialize)]
 struct BlobGet {
     hash: String,
+    #[serde(default)]
+    offset: u64,
+    length: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -69,9 +72,9 @@ const RESTORED: &str = "restore";
 /// is more than it may wait for.
 const MAX_LOOSE: usize = 2 * MAX_UP_CALLS;
 
-/// Watches act between the runs.
+/// Watches act between the runs, and clients read stored values then.
 fn is_loose(method: UpMethod) -> bool {
-    matches!(method, UpMethod::Emit | UpMethod::Resource | UpMethod::Listen | UpMethod::Watch)
+    matches!(method, UpMethod::Emit | UpMethod::Resource | UpMethod::Listen | UpMethod::Watch | UpMethod::BlobGet)
 }
 
 fn read<'a, T: Deserialize<'a>>(call: &'a UpCall) -> Result<T, RpcError> {
@@ -256,15 +259,19 @@ impl Broker {
         if let Err(error) = self.quotas.read_blob(&owner, self.now.mono) {
             return self.told(sid, &call, Err(error));
         }
+        let Ok(hash) = blake3::Hash::from_hex(&wanted.hash).map(|hash| *hash.as_bytes()) else {
+            return self.told(sid, &call, Err(unavailable(JournalError::Unknown("blob"))));
+        };
         let owner = owner.to_string();
+        let is_own = self.has_captured(sid, &hash);
+        let length = wanted.length.map_or(MAX_BLOB as u64, |length| length.min(MAX_BLOB as u64));
         self.read(
             move |store| {
-                let hash = *blake3::Hash::from_hex(&wanted.hash).map_err(|_| JournalError::Unknown("blob"))?.as_bytes();
-                if !store.owns_blob(&hash, &owner)? {
+                if !is_own && !store.owns_blob(&hash, &owner)? {
                     return Err(JournalError::Unknown("blob"));
                 }
                 let kind = store.blob_kind(&hash)?.unwrap_or_default();
-                let blob = store.blob(&hash, 0, MAX_BLOB as u64)?;
+                let blob = store.blob(&hash, wanted.offset, length)?;
                 Ok((kind, shoal_sys::memfd::sealed("blob", &blob.bytes)?, blob.len))
             },
             move |broker, found| match found {

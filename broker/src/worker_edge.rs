@@ -67,13 +67,12 @@ impl Broker {
             .filter(|watch| watch.persist)
             .map(|w| json!({"name": w.name, "uri": w.uri, "on_event": w.on_event, "lang": w.lang}))
             .collect();
-        let output = section.and_then(|section| section.limits.output).unwrap_or(1 << 30);
         let config: serde_json::Value =
             serde_json::from_str(self.policy.sections.settings.config.as_str()).unwrap_or_default();
         let state = json!({
             "session": &*session.name, "owner": &*session.owner, "restarts": session.restarts,
             "human": self.is_local_user(&session.owner),
-            "output_cap": session.output_cap.map_or(output, |cap| cap.min(output)),
+            "capture_cap": self.captures.caps.memory,
             "policy": section.map(|s| json!({"env_read": s.env_read.as_slice().iter().map(|e| e.as_str()).collect::<Vec<_>>()})),
             "claims": self.start.claims, "level": self.start.level.as_str(), "watches": watches, "config": config,
         });
@@ -125,7 +124,7 @@ impl Broker {
             ToBroker::Answer(answer) => self.on_worker_answer(sid, answer),
             ToBroker::UpCall(call) => self.on_up_call(sid, call, fds),
             ToBroker::Progress(progress) => self.on_progress(sid, &progress),
-            ToBroker::Capture(capture) => self.on_capture(sid, &capture, fds),
+            ToBroker::Capture(capture) => self.on_capture(sid, capture, fds),
         }
     }
 

@@ -62,9 +62,10 @@ fn rows(screen: &Screen) -> impl Iterator<Item = String> {
     })
 }
 
-/// Escape sequences that draw the screen; one with too many of them is drawn without colours.
+/// Escape sequences that draw the screen and set the modes by which keys are encoded, so that what a person types into a
+/// terminal of their own fits the program; a screen with too many of them is drawn without colours.
 pub(crate) fn formatted(screen: &Screen) -> Vec<u8> {
-    let full = screen.contents_formatted();
+    let full = screen.state_formatted();
     if full.len() <= MAX_FORMATTED {
         return full.into_bytes();
     }

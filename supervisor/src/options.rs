@@ -15,6 +15,8 @@ pub(crate) const USAGE: &str = "usage: shoal-kernel [--session NAME] [--socket P
 const SETTINGS: &[(&str, &str)] = &[
     ("SHOAL_CAPTURE_CAP_BYTES", "capture_cap_bytes"),
     ("SHOAL_CAPTURE_STORE_CAP_BYTES", "capture_store_cap_bytes"),
+    ("SHOAL_CAPTURE_SESSION_CAP_BYTES", "capture_session_cap_bytes"),
+    ("SHOAL_CAPTURE_TOTAL_CAP_BYTES", "capture_total_cap_bytes"),
     ("SHOAL_FRAME_READ_TIMEOUT_MS", "frame_read_timeout_ms"),
 ];
 

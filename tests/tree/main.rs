@@ -2,15 +2,22 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "tests start processes and read /proc")]
 
+mod agent;
+mod attach;
+mod capture;
+mod commands;
 mod faults;
 mod guides;
 mod isolation;
 mod limits;
+mod many_terminals;
 mod plans;
 mod records;
 mod secrets;
+mod soak;
 mod start;
 mod syntax;
+mod terminal_programs;
 mod terminals;
 mod watches;
 mod work;

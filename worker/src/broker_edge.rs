@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shoal_chan::{ChanError, Sender};
 use shoal_proto::Bytes;
-use shoal_proto::broker_worker::{Answer, Finished, Json, MAX_UP_CALLS, Progress, ToBroker, UpCall, UpMethod};
+use shoal_proto::broker_worker::{Answer, Capture, Finished, Json, MAX_UP_CALLS, Progress, ToBroker, UpCall, UpMethod};
 use shoal_proto::launcher_worker::RunId;
 use shoal_value::{ErrorValue, code};
 use shoal_wire::RpcError;
@@ -50,6 +50,8 @@ pub(crate) struct Unrecorded {
 pub(crate) struct BrokerEdge {
     sender: Mutex<Option<Sender<ToBroker>>>,
     calls: Mutex<HashMap<u64, SyncSender<Told>>>,
+    /// Streams the broker stores; they wait as long as their programs print, and hold up no call.
+    captures: Mutex<HashMap<u64, SyncSender<Told>>>,
     fewer: Condvar,
     connected: Condvar,
     /// Counts the ends.
@@ -84,6 +86,7 @@ impl BrokerEdge {
     /// Whoever waits for an answer asks again.
     fn forget_calls(&self) {
         lock(&self.calls).clear();
+        lock(&self.captures).clear();
         self.fewer.notify_all();
     }
 
@@ -183,7 +186,7 @@ impl BrokerEdge {
         fds: &[OwnedFd],
         within: Option<Duration>,
     ) -> Result<Told, Unanswered> {
-        let call = self.next.fetch_add(1, Ordering::Relaxed) + 1;
+        let call = self.number();
         let (sender, receiver) = sync_channel(1);
         let mut calls = lock(&self.calls);
         while calls.len() >= MAX_UP_CALLS {
@@ -205,6 +208,22 @@ impl BrokerEdge {
         })
     }
 
+    /// Announces a stream that is written into a pipe; what is told of it comes to the receiver, unless the broker dies.
+    pub(crate) fn capture(&self, run: RunId, stderr: bool, pipe: OwnedFd) -> Option<Receiver<Told>> {
+        let call = self.number();
+        let (sender, receiver) = sync_channel(1);
+        lock(&self.captures).insert(call, sender);
+        if self.send(&ToBroker::Capture(Capture { call, run, stderr }), &[pipe]).is_err() {
+            lock(&self.captures).remove(&call);
+            return None;
+        }
+        Some(receiver)
+    }
+
+    fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Waits for the next broker.
     fn await_broker(&self) -> Result<(), ErrorValue> {
         let mut sender = lock(&self.sender);
@@ -223,6 +242,7 @@ impl BrokerEdge {
     pub(crate) fn told(&self, answer: Answer, fd: Option<OwnedFd>) {
         let waiting = lock(&self.calls).remove(&answer.call);
         self.fewer.notify_one();
+        let waiting = waiting.or_else(|| lock(&self.captures).remove(&answer.call));
         if let Some(waiting) = waiting {
             let _gone: Result<(), _> = waiting.send((answer, fd));
         }

@@ -3,8 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use shoal_value::Bytes;
-use shoal_value::bytes::Cut;
+use shoal_value::bytes::{Cut, Stored};
+use shoal_value::{Bytes, Str};
+
+/// Bytes of each end that stay in memory of a stream that is stored.
+const SHOWN: usize = 8 * 1024;
 
 /// Bytes of one stream: all of them up to a limit; beyond it the first quarter and the last three quarters of the limit.
 #[derive(Debug)]
@@ -46,6 +49,24 @@ impl Kept {
     fn split(&mut self) {
         let tail = self.head.split_off((self.limit / 4).min(self.head.len()));
         self.tail = tail.into();
+    }
+
+    /// Everything so far, while all of it is there.
+    pub(crate) fn all(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Whether `more` bytes would not fit beside what is kept.
+    pub(crate) fn overflows(&self, more: usize) -> bool {
+        self.tail.is_empty() && self.head.len().saturating_add(more) > self.limit
+    }
+
+    /// The bytes as a value, when the content store has them under this hash: both ends stay here.
+    pub(crate) fn into_stored(self, hash: Str, kept: u64) -> Bytes {
+        let (first, last) = (self.head.len().min(SHOWN), self.tail.len().min(SHOWN));
+        let tail: Arc<[u8]> = self.tail.range(self.tail.len() - last..).copied().collect();
+        let preview = self.head[..first].into();
+        Bytes::Stored(Arc::new(Stored { hash, len: kept, preview, tail, truncated: kept < self.seen }))
     }
 
     /// Every byte printed.
@@ -94,6 +115,18 @@ mod tests {
             let Bytes::Cut(cut) = kept(8, chunks) else { panic!("not cut: {chunks:?}") };
             assert_eq!((&*cut.head, &*cut.tail, cut.total), (&b"ab"[..], &b"efghij"[..], 10), "{chunks:?}");
         }
+    }
+
+    #[test]
+    fn both_ends_of_a_stored_stream_stay() {
+        let mut kept = Kept::new(40_000);
+        kept.push(&[b'a'; 40_000]);
+        assert!(kept.overflows(1) && kept.all().len() == 40_000);
+        kept.push(&[b'b'; 20_000]);
+        let Bytes::Stored(stored) = kept.into_stored("00".into(), 30_000) else { panic!("not stored") };
+        assert_eq!((stored.preview.len(), stored.tail.len()), (SHOWN, SHOWN));
+        assert!(stored.preview.iter().all(|b| *b == b'a') && stored.tail.iter().all(|b| *b == b'b'));
+        assert!(stored.truncated, "30,000 of 60,000");
     }
 
     #[test]

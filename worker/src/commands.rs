@@ -6,6 +6,7 @@ mod leftovers;
 mod pump;
 mod redirect;
 mod signals;
+mod spill;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,7 @@ use shoal_proto::launcher_worker::CommandId;
 use crate::launcher_edge::LauncherEdge;
 use crate::runs::Runs;
 use leftovers::Leftovers;
+pub(crate) use spill::Depot;
 
 /// Bytes kept of one stream in a host without a store.
 pub(crate) const KEPT_WITHOUT_STORE: usize = 64 * 1024 * 1024;
@@ -28,14 +30,26 @@ pub(crate) struct Commands {
     leftovers: Leftovers,
     /// Commands of language tasks, for suspend and resume.
     tasks: Mutex<HashMap<u64, Vec<CommandId>>>,
-    /// Bytes kept of one stream.
+    /// Bytes kept of one stream in memory.
     kept: usize,
+    /// Where the rest goes.
+    depot: Option<Arc<dyn Depot>>,
 }
 
 impl Commands {
     /// Programs over this edge; at most `kept` bytes of each stream stay in memory.
     pub(crate) fn new(edge: Arc<LauncherEdge>, runs: Arc<Runs>, kept: usize) -> std::io::Result<Self> {
-        Ok(Self { edge, runs, leftovers: Leftovers::start()?, tasks: Mutex::default(), kept })
+        Ok(Self { edge, runs, leftovers: Leftovers::start()?, tasks: Mutex::default(), kept, depot: None })
+    }
+
+    /// The same, with a store for what does not stay in memory.
+    pub(crate) fn over(mut self, depot: Arc<dyn Depot>) -> Self {
+        self.depot = Some(depot);
+        self
+    }
+
+    fn depot(&self) -> Option<&dyn Depot> {
+        self.depot.as_deref()
     }
 
     fn tasks(&self) -> MutexGuard<'_, HashMap<u64, Vec<CommandId>>> {

@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
@@ -17,14 +19,18 @@ use shoal_value::{ErrorValue, Record, Str, Value, code};
 
 use crate::broker_edge::Told;
 use crate::clock;
+use crate::commands::Depot;
 use crate::files::{Inverse, Recorder};
 use crate::host::SessionPorts;
+use crate::output::Stream;
 use crate::session::Session;
 
 /// Source of a statement in its entry.
 const MAX_SRC: usize = 64 * 1024;
 /// Bytes of one stored value that are taken into memory.
-const MAX_BLOB: usize = 256 * 1024 * 1024;
+const MAX_BLOB: u64 = 256 * 1024 * 1024;
+/// Bytes of it that come in one answer.
+const MAX_PART: usize = 64 * 1024 * 1024;
 
 thread_local! {
     /// The execution whose evaluating thread this is; 0 elsewhere.
@@ -86,12 +92,16 @@ impl SessionPorts for Ports {
     }
 }
 
-impl Store for Ports {
-    fn load(&self, hash: &str, _cancel: &CancelToken) -> Result<Option<Vec<u8>>, ErrorValue> {
-        match self.ask(RUN.get(), UpMethod::BlobGet, &json!({"hash": hash})) {
-            Ok((_, Some(fd))) => shoal_sys::memfd::read_sealed(&fd, MAX_BLOB)
-                .map(Some)
-                .map_err(|e| ErrorValue::new(code::IO_ERROR, format!("stored value: {e}"))),
+impl Ports {
+    /// Bytes of a blob from `offset` on, as many as one answer holds, and the blob's length; nothing if it is unknown.
+    fn blob(&self, run: RunId, hash: &str, offset: u64) -> Result<Option<(Vec<u8>, u64)>, ErrorValue> {
+        match self.ask(run, UpMethod::BlobGet, &json!({"hash": hash, "offset": offset})) {
+            Ok((answer, Some(fd))) => {
+                let told: Json = serde_json::from_slice(answer.body.as_slice()).unwrap_or_default();
+                let bytes = shoal_sys::memfd::read_sealed(&fd, MAX_PART)
+                    .map_err(|e| ErrorValue::new(code::IO_ERROR, format!("stored value: {e}")))?;
+                Ok(Some((bytes, told["len"].as_u64().unwrap_or(0))))
+            }
             Ok((_, None)) => Ok(None),
             Err(error) if *error.code == *code::NOT_FOUND => Ok(None),
             Err(error) => Err(error),
@@ -108,6 +118,36 @@ impl Bus for Ports {
         // A task may outlive the run that started it, so events belong to no run.
         session.broker.call(0, UpMethod::Emit, &json!({"channel": channel, "payload": payload}), None)?;
         Ok(())
+    }
+}
+
+impl Store for Ports {
+    fn load(&self, hash: &str, cancel: &CancelToken) -> Result<Option<Vec<u8>>, ErrorValue> {
+        let run = RUN.get();
+        let Some((mut bytes, len)) = self.blob(run, hash, 0)? else { return Ok(None) };
+        if len > MAX_BLOB {
+            let msg = format!("the output has {len} bytes, and {MAX_BLOB} fit into memory");
+            let error = ErrorValue::too_large(msg);
+            return Err(error.with_hint("read a part by its reference and a slice, or feed it to a program"));
+        }
+        while (bytes.len() as u64) < len && !cancel.is_set() {
+            match self.blob(run, hash, bytes.len() as u64)? {
+                Some((part, _)) if !part.is_empty() => bytes.extend(part),
+                Some(_) | None => return Ok(None),
+            }
+        }
+        Ok(Some(bytes))
+    }
+}
+
+impl Depot for Ports {
+    fn announce(&self, run: RunId, stream: Stream, pipe: OwnedFd) -> Option<Receiver<Told>> {
+        self.session.upgrade()?.broker.capture(run, stream == Stream::Stderr, pipe)
+    }
+
+    fn part(&self, run: RunId, hash: &str, offset: u64) -> Result<Vec<u8>, ErrorValue> {
+        let part = self.blob(run, hash, offset)?;
+        part.map(|(bytes, _)| bytes).ok_or_else(|| ErrorValue::new(code::NOT_FOUND, "the stored output is gone"))
     }
 }
 

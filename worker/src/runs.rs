@@ -158,13 +158,14 @@ impl Runs {
         self.find(run).map(|state| Arc::clone(&state.log))
     }
 
-    /// Output came: tells it, unless that was done a moment ago.
-    pub(crate) fn progress(&self, run: RunId) {
-        let Some(state) = self.find(run) else { return };
+    /// Output came: tells it, unless that was done a moment ago; then, when it is to be told.
+    pub(crate) fn progress(&self, run: RunId) -> Option<Instant> {
+        let state = self.find(run)?;
         let now = clock::now();
         let mut told = state.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.is_some_and(|at| now < at + PROGRESS) {
-            return;
+        let due = told.map(|at| at + PROGRESS).filter(|due| now < *due);
+        if due.is_some() {
+            return due;
         }
         *told = Some(now);
         drop(told);
@@ -172,6 +173,7 @@ impl Runs {
         if let Some(tell) = &*self.tell.lock().unwrap_or_else(PoisonError::into_inner) {
             tell(run, stdout, stderr);
         }
+        None
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Arc<RunState>>> {

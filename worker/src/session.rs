@@ -31,8 +31,8 @@ use crate::runs::Runs;
 use crate::transcript::Results;
 use crate::watches::{self, Watches};
 
-/// Bytes kept of one stream of a program.
-const KEPT: usize = 64 * 1024 * 1024;
+/// Bytes of one stream of a program in memory; more go into the store.
+const KEPT: usize = 8 * 1024 * 1024;
 
 /// Variables a session has unless its creator says otherwise: no pager, no prompt, no terminal, no colour.
 const DEFAULTS: &[(&str, &str)] =
@@ -135,12 +135,14 @@ impl Session {
         let dir: Arc<dyn Dir> = Arc::new(OpenDir::open(cwd).unwrap_or_else(|_| OpenDir::lost(cwd)));
         let state = State::new(Place::new(dir, env));
         let runs = Arc::new(Runs::default());
-        let commands = Commands::new(launcher.clone(), runs.clone(), KEPT)?;
+        let kept = facts["capture_cap"].as_u64().and_then(|cap| usize::try_from(cap).ok()).unwrap_or(KEPT);
+        let commands = Commands::new(launcher.clone(), runs.clone(), kept)?;
         let results = Results::starting_at(setup.next_out);
         Ok(Arc::new_cyclic(|weak: &std::sync::Weak<Self>| {
             let ports = Arc::new(Ports::new(weak.clone(), ports::record(&facts["config"])));
             let recorder: Arc<dyn Recorder> = ports.clone();
             let files = LocalFiles::new(trash).recorded(recorder);
+            let commands = commands.over(ports.clone());
             let host = WorkerHost::session(files, commands, user, ports);
             let (late, progress) = (weak.clone(), weak.clone());
             runs.on_progress(move |run, stdout, stderr| {

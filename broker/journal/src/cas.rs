@@ -29,6 +29,17 @@ pub struct Blob {
     pub bytes: Vec<u8>,
 }
 
+/// A blob that was written beside the store and taken into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// BLAKE3 of its plain bytes.
+    pub hash: Digest,
+    /// Plain length.
+    pub len: u64,
+    /// Length of its file.
+    pub stored: u64,
+}
+
 pub(crate) fn now_ns() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
@@ -56,8 +67,8 @@ impl Store {
         Ok(hash)
     }
 
-    /// Takes a finished writer's file as a blob. Returns hash and plain length.
-    pub fn adopt_blob(&mut self, writer: Writer) -> Result<(Digest, u64), JournalError> {
+    /// Takes a finished writer's file as a blob.
+    pub fn adopt_blob(&mut self, writer: Writer) -> Result<Adopted, JournalError> {
         let done = writer.finish()?;
         let path = file_of(&self.dir, &done.hash);
         if let Some(parent) = path.parent() {
@@ -68,7 +79,7 @@ impl Store {
         if !self.has_blob(&done.hash)? {
             self.insert_blob(&done.hash, done.stored, None)?;
         }
-        Ok((done.hash, done.len))
+        Ok(Adopted { hash: done.hash, len: done.len, stored: done.stored })
     }
 
     fn has_blob(&self, hash: &Digest) -> Result<bool, JournalError> {
@@ -207,6 +218,24 @@ pub struct Writer {
     len: u64,
 }
 
+/// A private file beside the blobs, under a name of its own.
+fn temp_file(dir: &Path) -> Result<(PathBuf, File), JournalError> {
+    let temps = dir.join("cas").join("tmp");
+    make_dirs(dir, &temps)?;
+    let mut name = [0u8; 16];
+    File::open("/dev/urandom")?.read_exact(&mut name)?;
+    let path = temps.join(name.iter().map(|b| format!("{b:02x}")).collect::<String>());
+    let file = fs::create_private(&path)?;
+    Ok((path, file))
+}
+
+/// A private file beside the blobs that is gone when it is closed.
+pub(crate) fn nameless(dir: &Path) -> Result<File, JournalError> {
+    let (path, file) = temp_file(dir)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
+}
+
 /// Removes its file unless it was taken.
 #[derive(Debug)]
 struct TempFile(PathBuf);
@@ -239,12 +268,7 @@ impl std::fmt::Debug for Writer {
 impl Writer {
     /// Starts a blob in the state directory's content store.
     pub fn new(dir: &Path, level: i32) -> Result<Self, JournalError> {
-        let temps = dir.join("cas").join("tmp");
-        make_dirs(dir, &temps)?;
-        let mut name = [0u8; 16];
-        File::open("/dev/urandom")?.read_exact(&mut name)?;
-        let path = temps.join(name.iter().map(|b| format!("{b:02x}")).collect::<String>());
-        let file = fs::create_private(&path)?;
+        let (path, file) = temp_file(dir)?;
         let encoder = zstd::stream::write::Encoder::new(file, level)?;
         Ok(Self { temp: TempFile(path), encoder: Some(encoder), hasher: blake3::Hasher::new(), len: 0 })
     }
@@ -256,6 +280,12 @@ impl Writer {
         self.hasher.update(bytes);
         self.len = self.len.saturating_add(bytes.len() as u64);
         Ok(())
+    }
+
+    /// Hash of the plain bytes so far.
+    #[cfg(test)]
+    pub(crate) fn hash(&self) -> Digest {
+        *self.hasher.finalize().as_bytes()
     }
 
     /// Plain bytes so far.

@@ -63,7 +63,7 @@ pub(crate) fn make_private(path: &Path) -> Result<(), JournalError> {
 
 /// A new private file that did not exist.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Flushes a file's data to the disk; a file that is not there has none.

@@ -169,16 +169,21 @@ impl Store {
         (self.head != [0; 32]).then(|| chain::hex(&self.head))
     }
 
+    /// Bytes of the content store, inside and beside the database.
+    pub fn cas_bytes(&self) -> Result<u64, JournalError> {
+        let bytes: i64 = self.db.query_row("SELECT coalesce(sum(stored_len), 0) FROM blob", [], |r| r.get(0))?;
+        Ok(u64::try_from(bytes).unwrap_or(0))
+    }
+
     /// Room taken.
     pub fn usage(&self) -> Result<Usage, JournalError> {
         let rows = self.db.query_row("SELECT count(*) FROM entry", [], |r| r.get(0))?;
-        let cas: i64 = self.db.query_row("SELECT coalesce(sum(stored_len), 0) FROM blob", [], |r| r.get(0))?;
         let size = |name: &str| std::fs::metadata(self.dir.join(name)).map_or(0, |m| m.len());
         Ok(Usage {
             rows,
             db_bytes: size("journal.db"),
             wal_bytes: size("journal.db-wal"),
-            cas_bytes: u64::try_from(cas).unwrap_or(0),
+            cas_bytes: self.cas_bytes()?,
         })
     }
 

@@ -82,6 +82,9 @@ impl Broker {
             move |broker, collected| match collected {
                 Err(error) => broker.reply(ask, Err(unreadable(&error))),
                 Ok(report) => {
+                    if !report.dry_run {
+                        broker.captures.collected(u64::try_from(report.remaining_bytes).unwrap_or(0));
+                    }
                     let body = report.to_wire();
                     broker.answer_recorded(ask, &principal, "journal.gc", arguments, body.to_string());
                 }

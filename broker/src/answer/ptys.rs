@@ -1,5 +1,7 @@
 //! PTY methods: terminals opened by the launcher, shown by the ptyd, judged and recorded here.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use shoal_journal::Kind;
 use shoal_leash::{Effect, Verdict, judge};
@@ -107,6 +109,10 @@ impl Broker {
         let mut env: Vec<Vec<u8>> = session.env.clone();
         env.retain(|entry| !wanted.env.keys().any(|over| over.as_bytes() == name(entry)));
         env.extend(wanted.env.iter().map(|(name, value)| format!("{name}={value}").into_bytes()));
+        // What a session says to programs without a terminal is not true here.
+        if !wanted.env.contains_key("TERM") {
+            env.retain(|entry| entry != b"TERM=dumb");
+        }
         if !env.iter().any(|entry| entry.starts_with(b"TERM=")) {
             env.push(b"TERM=xterm-256color".to_vec());
         }
@@ -214,13 +220,17 @@ impl Broker {
             exit: wait.exit,
             timeout_ms: small(wait.timeout_ms.value()),
         });
-        let make = move |call| ToPtyd::Read(Read { call, id: n, wait, scrollback: None, formatted: false });
+        let lines = wanted.scrollback;
+        let line = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        let scrollback = lines.map(|lines| (line(lines.start), line(lines.end)));
+        let formatted = wanted.formatted;
+        let make = move |call| ToPtyd::Read(Read { call, id: n, wait, scrollback, formatted });
         self.ask_ptyd(sid, make, move |broker, done| {
             let Some(pty) = broker.ptys.of(sid, n) else {
                 return broker.reply(ask, Err(RpcError::unknown_pty(&format!("pty:{n}"), "closed")));
             };
             let answer = done.and_then(|done| match done {
-                PtydDone::Screen(screen) => Ok(screen_json(pty, &screen, waits)),
+                PtydDone::Screen(screen) => Ok(screen_json(pty, &screen, waits, lines.map(|lines| lines.start))),
                 PtydDone::Refused(why) => Err(refused(&pty.reference(), why)),
                 PtydDone::Sent(_) | PtydDone::Done => Err(RpcError::internal("an answer of another kind")),
             });
@@ -415,7 +425,7 @@ fn exit_json(exit: Option<ExitStatus>) -> Value {
     }
 }
 
-fn screen_json(pty: &Pty, screen: &Screen, waits: bool) -> String {
+fn screen_json(pty: &Pty, screen: &Screen, waits: bool, lines_from: Option<u64>) -> String {
     let rows: Vec<&str> = screen.rows.as_slice().iter().map(|row| row.as_str()).collect();
     let exit = screen.exit.or(pty.exit);
     let mut body = json!({"pty_id": pty.reference(), "cmd": pty.cmd, "pid": pty.pid, "cols": screen.cols,
@@ -435,6 +445,13 @@ fn screen_json(pty: &Pty, screen: &Screen, waits: bool) -> String {
     }
     if screen.reset {
         body["reset"] = true.into();
+    }
+    if let Some(start) = lines_from {
+        let lines: Vec<&str> = screen.scrollback.as_slice().iter().map(|line| line.as_str()).collect();
+        body["scrollback"] = json!({"len": screen.scrollback_len, "start": start, "lines": lines});
+    }
+    if !screen.formatted.as_slice().is_empty() {
+        body["formatted"] = STANDARD.encode(screen.formatted.as_slice()).into();
     }
     body.to_string()
 }

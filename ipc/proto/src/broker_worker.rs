@@ -275,15 +275,16 @@ pub struct Progress {
     pub note: Json,
 }
 
-/// A stream that outgrew memory: its pipe's read end is in the message.
+/// A stream that outgrew memory. The worker writes all of it, from its first byte on, into the pipe whose read end is in the
+/// message, and closes the pipe at the stream's end. The broker answers with `Told`: `{hash, kept, seen}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Capture {
+    /// The worker's number, from the same sequence as up-calls.
+    pub call: u64,
     /// The execution.
     pub run: RunId,
     /// `true` for stderr.
     pub stderr: bool,
-    /// Bytes read before; they are in the memfd.
-    pub before: u64,
 }
 
 /// An execution a worker still has when a broker adopts it.
@@ -353,7 +354,7 @@ edge! {
         5 UpCall(UpCall) Control [0; Memfd],
         /// Output came.
         6 Progress(Progress) Event [0;],
-        /// A stream outgrew memory: its head and its pipe.
-        7 Capture(Capture) Bulk [2; PipeRead, Memfd],
+        /// A stream outgrew memory: the pipe it is written into.
+        7 Capture(Capture) Control [1; PipeRead],
     }
 }

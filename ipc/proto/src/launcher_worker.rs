@@ -90,6 +90,8 @@ pub struct Exited {
     pub peak_kib: u64,
     /// Processes of its session that are still there.
     pub left: u32,
+    /// It was ended because it had used all the CPU time it was allowed.
+    pub cpu_limited: bool,
 }
 
 /// What to signal.

@@ -76,11 +76,17 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 /// Standard error of an outcome: above 8,192 bytes its first and last 4,096 remain, with a line between that says how
 /// many lines are missing and where the whole is.
 pub fn stderr<'t>(text: &'t str, uri: &str) -> Cow<'t, str> {
-    if text.len() <= STDERR_BYTES {
+    let half = STDERR_BYTES.saturating_div(2);
+    ends(text, half, half, uri)
+}
+
+/// Text of at most `first + last` bytes as it is; of longer text so many bytes of its beginning and of its end, with a line
+/// between that says how many lines are missing and where the whole is.
+pub fn ends<'t>(text: &'t str, first: usize, last: usize, uri: &str) -> Cow<'t, str> {
+    if text.len() <= first.saturating_add(last) {
         return Cow::Borrowed(text);
     }
-    let half = STDERR_BYTES.saturating_div(2);
-    let (head, tail) = (cut(text, half), cut_front(text, half));
+    let (head, tail) = (cut(text, first), cut_front(text, last));
     let between = text.get(head.len()..text.len().saturating_sub(tail.len())).unwrap_or_default();
     let lines = between.lines().count();
     let gap = if head.ends_with('\n') { "" } else { "\n" };

@@ -56,7 +56,7 @@ pub(crate) enum Command {
     /// Make, list and revoke bearer tokens
     #[command(subcommand)]
     Token(Token),
-    /// Look at terminals
+    /// Look at terminals, or take one over
     #[command(subcommand)]
     Pty(Pty),
     /// Start and stop watches, and act on their notices
@@ -320,11 +320,35 @@ pub(crate) enum Token {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Pty {
     /// List terminals of the session
-    List,
+    List {
+        /// Owner of the session, when it is not you
+        #[arg(long, value_name = "P")]
+        owner: Option<String>,
+    },
     /// Print a terminal's screen
     Show {
         /// `pty:N`
         id: String,
+        /// Owner of the session, when it is not you
+        #[arg(long, value_name = "P")]
+        owner: Option<String>,
+        /// Print so many of the lines above the screen too, from the oldest kept
+        #[arg(long, value_name = "LINES")]
+        scrollback: Option<u32>,
+    },
+    /// Watch a terminal live in your own; Ctrl-] detaches
+    Attach {
+        /// `pty:N`
+        id: String,
+        /// Owner of the session, when it is not you
+        #[arg(long, value_name = "P")]
+        owner: Option<String>,
+        /// Type into it; until you detach nobody else can
+        #[arg(long)]
+        take: bool,
+        /// Let the journal keep what you type
+        #[arg(long, requires = "take")]
+        record: bool,
     },
 }
 

@@ -45,16 +45,22 @@ impl Context {
 
     /// Connects, starting a kernel if need be, and attaches to the session.
     pub(crate) async fn attach(&self) -> Result<(Connection, Attached), Fail> {
-        self.attach_by(&self.config).await
+        self.attach_by(&self.config, None).await
     }
 
     /// The same with a kernel that runs already.
     pub(crate) async fn attach_running(&self) -> Result<(Connection, Attached), Fail> {
-        self.attach_by(&Config { autostart: false, ..self.config.clone() }).await
+        self.attach_running_of(None).await
     }
 
-    async fn attach_by(&self, config: &Config) -> Result<(Connection, Attached), Fail> {
+    /// The same with the session of that name of another owner.
+    pub(crate) async fn attach_running_of(&self, owner: Option<String>) -> Result<(Connection, Attached), Fail> {
+        self.attach_by(&Config { autostart: false, ..self.config.clone() }, owner).await
+    }
+
+    async fn attach_by(&self, config: &Config, owner: Option<String>) -> Result<(Connection, Attached), Fail> {
         let mut attach = Attach::new(&config.session, "cli").created_here(&self.vars, &[]);
+        attach.owner = owner;
         attach.token.clone_from(&config.token);
         attach.client.insert("tty".to_owned(), std::io::stdout().is_terminal().into());
         let connection = Connection::find(config).await?;

@@ -1,6 +1,7 @@
 //! Reaping: every descendant that loses its parent becomes a child of the launcher.
 
 use std::io;
+use std::time::Duration;
 
 use shoal_proto::hello::{ExitStatus, SessionRole};
 use shoal_proto::launcher_worker::{Exited, ToWorker};
@@ -9,6 +10,10 @@ use shoal_sys::process::{self, Exit, Reaped};
 use crate::commands::Who;
 use crate::launcher::Launcher;
 use crate::lineage::Serial;
+
+/// The limit is met by time counted in ticks of the kernel's clock, which runs ahead of what a program is told it used by
+/// about this much.
+const TICK: Duration = Duration::from_millis(250);
 
 impl Launcher {
     /// Reaps whatever ended.
@@ -37,11 +42,20 @@ impl Launcher {
             Who::Terminal(id) => self.on_terminal_end(id, status),
             Who::Command { id, epoch, .. } if epoch == self.roles.epoch => {
                 let cpu_us = u64::try_from(reaped.cpu.as_micros()).unwrap_or(u64::MAX);
-                let exited = Exited { id, status, cpu_us, peak_kib: reaped.peak_kib, left };
+                let cpu_limited = self.is_cpu_limited(status, reaped.cpu);
+                let exited = Exited { id, status, cpu_us, peak_kib: reaped.peak_kib, left, cpu_limited };
                 self.tell_worker(&ToWorker::Exited(exited), &[]);
             }
             Who::Command { .. } => {}
         }
+    }
+
+    /// Whether the kernel of the machine ended a program at its CPU limit. It sends SIGKILL, where soft and hard limit are
+    /// one, at a tick of its clock.
+    fn is_cpu_limited(&self, status: ExitStatus, cpu: Duration) -> bool {
+        let by = status.signal.map(i32::from);
+        let is_spent = |limit: u64| cpu + TICK >= Duration::from_secs(limit);
+        by == Some(libc::SIGXCPU) || by == Some(libc::SIGKILL) && self.cpu_limit().is_some_and(is_spent)
     }
 
     /// How many processes a program that ended left; its record goes when there are none.

@@ -91,10 +91,15 @@ impl Launcher {
 }
 
 impl Launcher {
+    /// Seconds of CPU a program may use.
+    pub(crate) fn cpu_limit(&self) -> Option<u64> {
+        self.limits.cpu_seconds.or(self.section.limits.cpu_seconds)
+    }
+
     /// The mark, and the limits that this session lowers; a limit is never asked above what is in force.
     fn limits_of(&self, serial: Serial) -> Vec<(Limit, u64)> {
         let wanted = [
-            (Limit::Cpu, self.limits.cpu_seconds.or(self.section.limits.cpu_seconds)),
+            (Limit::Cpu, self.cpu_limit()),
             (Limit::OpenFiles, self.limits.open_files.or(self.section.limits.open_files).map(u64::from)),
         ];
         let lowered = wanted.into_iter().filter_map(|(limit, value)| {

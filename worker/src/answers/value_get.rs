@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use serde_json::{Value as Json, json};
+use shoal_proto::broker_worker::UpMethod;
 use shoal_value::Value;
 use shoal_value::render::{self, Style};
 use shoal_value::select::{self, Raw, SelectError, Store};
@@ -12,6 +13,9 @@ use shoal_wire::elide::ElideSpec;
 use shoal_wire::{Ref, RpcError, text};
 
 use crate::session::Session;
+
+/// Bytes of the store that are read for one answer.
+const MAX_PART: usize = 64 * 1024 * 1024;
 
 /// What is asked for.
 struct Wanted<'p> {
@@ -34,7 +38,8 @@ pub(super) fn answer(session: &Arc<Session>, params: &Json) -> Result<Json, RpcE
     };
     let wanted = Wanted { reference, name, path: params["path"].as_str(), slice };
     let whole = whole(session, &wanted, &params["stored"])?;
-    let value = part(&wanted, &whole)?;
+    let store = AtBroker(session);
+    let value = part(&wanted, &whole, &store)?;
     let origin = Origin { reference: &wanted.reference, path: wanted.path, slice: wanted.slice };
     let uri = origin.uri();
     match params["format"].as_str().unwrap_or("json") {
@@ -49,7 +54,7 @@ pub(super) fn answer(session: &Arc<Session>, params: &Json) -> Result<Json, RpcE
             let block = if value.is_null() { String::new() } else { text::without_escapes(&block).into_owned() };
             Ok(json!({"ref": name, "uri": uri, "render": block}))
         }
-        "raw" => match select::raw(&value, &NoStore).map_err(|e| selection_error(&wanted, &e))? {
+        "raw" => match select::raw(&value, &store).map_err(|e| selection_error(&wanted, &e))? {
             Raw::Text(text) => Ok(json!({"ref": name, "uri": uri, "raw": &*text})),
             Raw::Bytes(bytes) => {
                 let raw = base64::engine::general_purpose::STANDARD.encode(bytes);
@@ -68,7 +73,7 @@ pub(super) fn answer(session: &Arc<Session>, params: &Json) -> Result<Json, RpcE
 pub(super) fn named(session: &Session, name: &str, path: Option<&str>) -> Result<Value, RpcError> {
     let reference = Ref::parse(name).ok_or_else(|| RpcError::unknown_ref(name, "unknown", None))?;
     let wanted = Wanted { reference, name, path, slice: None };
-    part(&wanted, &whole(session, &wanted, &Json::Null)?)
+    part(&wanted, &whole(session, &wanted, &Json::Null)?, &AtBroker(session))
 }
 
 fn whole(session: &Session, wanted: &Wanted<'_>, stored: &Json) -> Result<Value, RpcError> {
@@ -82,11 +87,11 @@ fn whole(session: &Session, wanted: &Wanted<'_>, stored: &Json) -> Result<Value,
     }
 }
 
-fn part(wanted: &Wanted<'_>, whole: &Value) -> Result<Value, RpcError> {
+fn part(wanted: &Wanted<'_>, whole: &Value, store: &dyn Store) -> Result<Value, RpcError> {
     let refused = |e: SelectError| selection_error(wanted, &e);
-    let value = select::select(whole, wanted.path.unwrap_or_default(), &NoStore).map_err(refused)?;
+    let value = select::select(whole, wanted.path.unwrap_or_default(), store).map_err(refused)?;
     match wanted.slice {
-        Some((start, end)) => select::slice(&value, start, end, &NoStore).map_err(refused),
+        Some((start, end)) => select::slice(&value, start, end, store).map_err(refused),
         None => Ok(value),
     }
 }
@@ -103,10 +108,12 @@ fn selection_error(wanted: &Wanted<'_>, error: &SelectError) -> RpcError {
 }
 
 /// Bytes in the content store are read by the broker.
-struct NoStore;
+struct AtBroker<'s>(&'s Session);
 
-impl Store for NoStore {
-    fn read(&self, _hash: &str, _start: u64, _end: u64) -> Option<Vec<u8>> {
-        None
+impl Store for AtBroker<'_> {
+    fn read(&self, hash: &str, start: u64, end: u64) -> Option<Vec<u8>> {
+        let params = json!({"hash": hash, "offset": start, "length": end - start});
+        let (_, fd) = self.0.broker.call(0, UpMethod::BlobGet, &params, None).ok()?;
+        shoal_sys::memfd::read_sealed(&fd?, MAX_PART).ok()
     }
 }

@@ -13,6 +13,7 @@ use shoal_proto::launcher_worker::{CommandId, RunId, Rung, Spawn};
 use shoal_proto::{Bytes, List};
 use shoal_sys::poll::{self, Ready};
 use shoal_value::outcome::Capture;
+use shoal_value::{ErrorValue, code};
 
 use super::pump::{Ends, Fed, Pump, Stage, Started};
 use super::{Commands, failure, redirect};
@@ -72,11 +73,29 @@ pub(super) fn run(commands: &Commands, chain: Chain<'_>, cancel: &CancelToken) -
     commands.tasks().entry(task).or_default().extend(&ids);
     let result = match stdin {
         Input::Pull(pull) => pulled(commands, pump, feed, pull, cancel),
-        Input::Bytes(bytes) => Ok(pump.run(feed.map(|pipe| Fed::new(pipe, &bytes)), cancel)),
+        Input::Bytes(shoal_value::Bytes::Stored(stored)) => {
+            let (mut at, depot) = (0, commands.depot());
+            let mut pull = || {
+                if at >= stored.len {
+                    return Ok(None);
+                }
+                let depot = depot.ok_or_else(|| ErrorValue::new(code::NOT_FOUND, "there is no store here"))?;
+                let part = depot.part(run, &stored.hash, at)?;
+                at = if part.is_empty() { stored.len } else { at + part.len() as u64 };
+                Ok(Some(part))
+            };
+            pulled(commands, pump, feed, &mut pull, cancel)
+        }
+        Input::Bytes(bytes) => Ok(pump.run(feed.map(|pipe| Fed::new(pipe, in_memory(&bytes))), cancel)),
         Input::Null | Input::File(_) => Ok(pump.run(None, cancel)),
     };
     forget(commands, task, &ids);
     result
+}
+
+/// The bytes in memory; those that were cut cannot be fed.
+fn in_memory(bytes: &shoal_value::Bytes) -> Arc<[u8]> {
+    bytes.held().map_or_else(|| Arc::from([]), Arc::clone)
 }
 
 fn forget(commands: &Commands, task: u64, ids: &[CommandId]) {

@@ -9,9 +9,10 @@ use shoal_eval::host::{Exit, Finished, StageEnd};
 use shoal_proto::launcher_worker::{CommandId, Exited, RunId, Rung};
 use shoal_sys::poll::{self, Ready};
 use shoal_value::Bytes;
-use shoal_value::outcome::Capture;
+use shoal_value::outcome::{Capture, Usage};
 
 use super::leftovers::Leftover;
+use super::spill::{Closed, Depot, Spill};
 use super::{Commands, signals};
 use crate::capture::Kept;
 use crate::clock;
@@ -63,30 +64,22 @@ pub(super) struct Started {
 /// Bytes on their way into the first stage.
 pub(super) struct Fed {
     pipe: OwnedFd,
-    bytes: Vec<Arc<[u8]>>,
+    bytes: Arc<[u8]>,
     at: usize,
 }
 
 impl Fed {
-    /// These bytes, all that is in memory of them.
-    pub(super) fn new(pipe: OwnedFd, bytes: &Bytes) -> Self {
-        let bytes = match bytes {
-            Bytes::Held(held) => vec![Arc::clone(held)],
-            Bytes::Stored(stored) => vec![Arc::clone(&stored.preview)],
-            Bytes::Cut(cut) => vec![Arc::clone(&cut.head), Arc::clone(&cut.tail)],
-        };
+    /// These bytes.
+    pub(super) fn new(pipe: OwnedFd, bytes: Arc<[u8]>) -> Self {
         Self { pipe, bytes, at: 0 }
     }
 
     /// Writes what there is room for; `false` when all is written or nobody reads.
     fn write(&mut self) -> bool {
         loop {
-            let Some(piece) = self.bytes.first() else { return false };
-            let rest = &piece[self.at..];
+            let rest = &self.bytes[self.at..];
             if rest.is_empty() {
-                self.bytes.remove(0);
-                self.at = 0;
-                continue;
+                return false;
             }
             match rustix::io::write(&self.pipe, rest) {
                 Ok(n) => self.at += n,
@@ -103,7 +96,21 @@ struct Tap {
     pipe: Option<OwnedFd>,
     stream: Stream,
     kept: Kept,
+    spill: Option<Spill>,
     stage: usize,
+}
+
+impl Tap {
+    /// Takes bytes that were read. Those that do not fit into memory go on into the store, with all before them.
+    fn take(&mut self, bytes: &[u8], run: RunId, depot: Option<&dyn Depot>) {
+        if self.kept.overflows(bytes.len()) {
+            self.spill = depot.and_then(|depot| Spill::begin(depot, run, self.stream, self.kept.all()));
+        }
+        if self.spill.as_ref().is_some_and(|spill| !spill.write(bytes)) {
+            self.spill = None;
+        }
+        self.kept.push(bytes);
+    }
 }
 
 /// The loop's state.
@@ -118,6 +125,8 @@ pub(super) struct Pump<'a> {
     held: u32,
     counts: usize,
     cancelled: bool,
+    /// When output that came is to be told.
+    untold: Option<Instant>,
 }
 
 impl<'a> Pump<'a> {
@@ -130,13 +139,13 @@ impl<'a> Pump<'a> {
         started: Started,
     ) -> Self {
         let Started { stages, ends, early } = started;
-        let tap = |pipe, stream, stage| Tap { pipe, stream, kept: Kept::new(commands.kept), stage };
+        let tap = |pipe, stream, stage| Tap { pipe, stream, kept: Kept::new(commands.kept), spill: None, stage };
         let last = stages.len().saturating_sub(1);
         let mut taps = vec![tap(ends.stdout, Stream::Stdout, last)];
         taps.extend(ends.stderrs.into_iter().enumerate().map(|(stage, pipe)| tap(Some(pipe), Stream::Stderr, stage)));
         let log = commands.runs.log(run);
-        let (held, counts, cancelled) = (0, 0, false);
-        let mut pump = Self { commands, inbox, log, run, stages, taps, background, held, counts, cancelled };
+        let (held, counts, cancelled, untold) = (0, 0, false, None);
+        let mut pump = Self { commands, inbox, log, run, stages, taps, background, held, counts, cancelled, untold };
         early.into_iter().for_each(|(id, event)| pump.on_event(id, event));
         pump
     }
@@ -166,6 +175,9 @@ impl<'a> Pump<'a> {
                 fed = None;
             }
             self.take_events();
+            if self.untold.is_some_and(|due| due <= clock::now()) {
+                self.untold = self.commands.runs.progress(self.run);
+            }
         }
         drop(fed);
         self.count_holders();
@@ -189,7 +201,8 @@ impl<'a> Pump<'a> {
         let mut interests = vec![(self.inbox.as_fd(), Ready::READ)];
         interests.extend(self.taps.iter().filter_map(|tap| tap.pipe.as_ref()).map(|pipe| (pipe.as_fd(), Ready::READ)));
         interests.extend(fed.map(|fed| (fed.pipe.as_fd(), Ready::WRITE)));
-        let timeout = self.last_end().map(|last| (last + DRAIN).saturating_duration_since(clock::now()));
+        let due = self.last_end().map(|last| last + DRAIN).into_iter().chain(self.untold).min();
+        let timeout = due.map(|due| due.saturating_duration_since(clock::now()));
         let ready = poll::poll(&interests, timeout).unwrap_or_default();
         let mut ready = ready.into_iter().skip(1).map(|r| r.read || r.hang_up);
         self.taps.iter().map(|tap| tap.pipe.is_some() && ready.next().unwrap_or(false)).collect()
@@ -202,10 +215,10 @@ impl<'a> Pump<'a> {
             Ok(0) => tap.pipe = None,
             Ok(n) => {
                 let bytes = &chunk[..n];
-                tap.kept.push(bytes);
+                tap.take(bytes, self.run, self.commands.depot());
                 if let Some(log) = &self.log {
                     log.append(tap.stream, bytes);
-                    self.commands.runs.progress(self.run);
+                    self.untold = self.commands.runs.progress(self.run);
                 }
             }
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
@@ -270,13 +283,21 @@ impl<'a> Pump<'a> {
     fn finish(mut self) -> Finished {
         let mut capture = Capture { held_by: self.held, ..Capture::default() };
         let mut kept = Vec::new();
+        // All of them end before one is waited for.
+        let mut ended = Vec::new();
         for tap in self.taps.drain(..) {
             if let Some(pipe) = tap.pipe {
                 self.commands.leftovers.take(Leftover { pipe, log: self.log.clone(), stream: tap.stream });
             }
-            let seen = tap.kept.seen();
-            let bytes = tap.kept.into_bytes();
-            match tap.stream {
+            ended.push((tap.stream, tap.kept, tap.spill.map(Spill::close)));
+        }
+        for (stream, of_stream, spilled) in ended {
+            let seen = of_stream.seen();
+            let bytes = match spilled.and_then(Closed::place) {
+                Some(place) => of_stream.into_stored(place.hash.into(), place.kept),
+                None => of_stream.into_bytes(),
+            };
+            match stream {
                 Stream::Stdout => {
                     capture.stdout_seen += seen;
                     capture.stdout_kept += bytes.len();
@@ -305,7 +326,15 @@ fn stage_end(stage: &Stage, stderr: Bytes) -> StageEnd {
         Some(signal) => Exit::Signal(signals::name(signal)),
         None => Exit::Status(exited.and_then(|e| e.status.code).unwrap_or(u8::MAX).into()),
     };
-    let limit = (signal.map(i32::from) == Some(libc::SIGXCPU)).then(|| "cpu_seconds".into());
+    let limit = match signal.map(i32::from) {
+        Some(libc::SIGXFSZ) => Some("file_size".into()),
+        _ => exited.is_some_and(|e| e.cpu_limited).then(|| "cpu_seconds".into()),
+    };
+    let small = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let usage = exited.map_or_else(Usage::default, |e| Usage {
+        cpu_ns: small(e.cpu_us.saturating_mul(1000)),
+        peak_bytes: small(e.peak_kib.saturating_mul(1024)),
+    });
     let dur_ns = i64::try_from(at.duration_since(stage.started).as_nanos()).unwrap_or(i64::MAX);
-    StageEnd { pid: stage.pid.into(), exit, dur_ns, limit, stderr }
+    StageEnd { pid: stage.pid.into(), exit, dur_ns, limit, usage, stderr }
 }

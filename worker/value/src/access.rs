@@ -63,6 +63,7 @@ fn outcome_field(outcome: &Outcome, name: &str) -> Result<Option<Value>, ErrorVa
         "stderr" => outcome.stderr.clone().into(),
         "stages" => outcome.stages_table()?.into(),
         "capture" => outcome.capture_record().into(),
+        "usage" => outcome.usage_record().into(),
         "out" => outcome.out()?.clone(),
         "text" => outcome.text()?.into(),
         "err" if outcome.ok => outcome.stderr.clone().into(),

@@ -25,6 +25,8 @@ pub struct Stored {
     pub len: u64,
     /// The first bytes.
     pub preview: Arc<[u8]>,
+    /// The last bytes, behind the preview; none if they are not known.
+    pub tail: Arc<[u8]>,
     /// Whether the store stopped at its limit, so that `len` is less than was printed.
     pub truncated: bool,
 }
@@ -38,6 +40,14 @@ pub struct Cut {
     pub tail: Arc<[u8]>,
     /// Length before cutting, in bytes.
     pub total: u64,
+}
+
+impl Stored {
+    /// The line that stands for what is not in memory, without a newline.
+    fn marker(&self) -> String {
+        let shown = (self.preview.len() + self.tail.len()) as u64;
+        format!("[... {} bytes between ...]", self.len.saturating_sub(shown))
+    }
 }
 
 impl Cut {
@@ -108,16 +118,14 @@ impl Bytes {
         }
     }
 
-    /// Text for people: invalid UTF-8 replaced; of stored bytes the preview; of cut bytes head, marker line, tail.
+    /// Text for people: invalid UTF-8 replaced; of stored bytes beginning and end as far as they are in memory, of cut bytes
+    /// head and tail, with a marker line between them. A character that the gap splits is left out.
     pub fn to_text_lossy(&self) -> Cow<'_, str> {
         match self {
             Self::Held(held) => String::from_utf8_lossy(held),
-            Self::Stored(stored) => String::from_utf8_lossy(&stored.preview),
-            Self::Cut(cut) => {
-                let (head, tail) = (String::from_utf8_lossy(&cut.head), String::from_utf8_lossy(&cut.tail));
-                let gap = if head.ends_with('\n') { "" } else { "\n" };
-                Cow::Owned(format!("{head}{gap}{}\n{tail}", cut.marker()))
-            }
+            Self::Stored(stored) if stored.tail.is_empty() => String::from_utf8_lossy(&stored.preview),
+            Self::Stored(stored) => Cow::Owned(around(&stored.preview, &stored.marker(), &stored.tail)),
+            Self::Cut(cut) => Cow::Owned(around(&cut.head, &cut.marker(), &cut.tail)),
         }
     }
 
@@ -126,10 +134,38 @@ impl Bytes {
         let bad = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();
         match self {
             Self::Held(held) => bad(held),
-            Self::Stored(stored) => std::str::from_utf8(&stored.preview).is_err_and(|e| e.error_len().is_some()),
-            Self::Cut(cut) => bad(&cut.head) || bad(&cut.tail),
+            Self::Stored(stored) => bad(before_gap(&stored.preview)) || bad(behind_gap(&stored.tail)),
+            Self::Cut(cut) => bad(before_gap(&cut.head)) || bad(behind_gap(&cut.tail)),
         }
     }
+}
+
+/// Text before and behind a gap, with a line for the gap.
+fn around(head: &[u8], marker: &str, tail: &[u8]) -> String {
+    let (head, tail) = (String::from_utf8_lossy(before_gap(head)), String::from_utf8_lossy(behind_gap(tail)));
+    let newline = if head.ends_with('\n') { "" } else { "\n" };
+    format!("{head}{newline}{marker}\n{tail}")
+}
+
+/// Bytes without the character they end in the middle of.
+fn before_gap(bytes: &[u8]) -> &[u8] {
+    let from = bytes.len().saturating_sub(3);
+    let last = bytes[from..].iter().rposition(|byte| !is_continuation(*byte)).map(|at| from + at);
+    match last {
+        Some(at) if std::str::from_utf8(&bytes[at..]).is_err_and(|e| e.error_len().is_none()) => &bytes[..at],
+        Some(_) | None => bytes,
+    }
+}
+
+/// Bytes without the character they begin in the middle of.
+fn behind_gap(bytes: &[u8]) -> &[u8] {
+    let rest = bytes.iter().take(4).take_while(|byte| is_continuation(**byte)).count();
+    // Four of them are no character's rest.
+    &bytes[if rest < 4 { rest } else { 0 }..]
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0b1100_0000 == 0b1000_0000
 }
 
 impl From<Vec<u8>> for Bytes {
@@ -147,5 +183,44 @@ impl From<&[u8]> for Bytes {
 impl From<Arc<[u8]>> for Bytes {
     fn from(bytes: Arc<[u8]>) -> Self {
         Self::Held(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(head: &[u8], tail: &[u8]) -> Bytes {
+        Bytes::Cut(Arc::new(Cut { head: head.into(), tail: tail.into(), total: 100 }))
+    }
+
+    #[test]
+    fn a_gap_splits_no_character() {
+        let text = "aé€😀".as_bytes();
+        for at in 0..=text.len() {
+            let (head, tail) = text.split_at(at);
+            let bytes = cut(head, tail);
+            assert!(!bytes.to_text_lossy().contains('\u{fffd}'), "{at}: {}", bytes.to_text_lossy());
+            assert!(!bytes.is_lossy(), "{at}");
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced_and_said_to_be() {
+        let bytes = cut(b"a\xff", b"\xffb");
+        assert_eq!(bytes.to_text_lossy(), "a\u{fffd}\n[... 96 bytes not kept ...]\n\u{fffd}b");
+        assert!(bytes.is_lossy());
+    }
+
+    #[test]
+    fn stored_bytes_show_both_ends() {
+        let stored = Stored {
+            hash: "".into(),
+            len: 20,
+            preview: (*b"head\n").into(),
+            tail: (*b"tail").into(),
+            truncated: false,
+        };
+        assert_eq!(Bytes::Stored(Arc::new(stored)).to_text_lossy(), "head\n[... 11 bytes between ...]\ntail");
     }
 }

@@ -43,6 +43,8 @@ pub struct OutcomeBody {
     pub stages: Vec<Stage>,
     /// How much was printed and kept; null for builtins.
     pub capture: Option<Capture>,
+    /// What its programs used; null for builtins.
+    pub usage: Option<Usage>,
     /// Where in the source the command stands.
     pub span: Option<Span>,
     /// Whether a terminal has shown the output already.
@@ -88,6 +90,23 @@ pub struct Capture {
     pub held_by: u32,
 }
 
+/// What programs used, with the children they waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// CPU time of all stages in nanoseconds.
+    pub cpu_ns: i64,
+    /// Most resident memory of one process, in bytes.
+    pub peak_bytes: i64,
+}
+
+impl Usage {
+    /// What both used.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self { cpu_ns: self.cpu_ns.saturating_add(other.cpu_ns), peak_bytes: self.peak_bytes.max(other.peak_bytes) }
+    }
+}
+
 impl Capture {
     /// Whether not everything was kept.
     pub fn is_partial(&self) -> bool {
@@ -111,6 +130,7 @@ impl OutcomeBody {
             out: Out::Value(out),
             stages: Vec::new(),
             capture: None,
+            usage: None,
             span: None,
             shown: false,
         }
@@ -213,6 +233,14 @@ impl Outcome {
                 ("lossy", self.is_lossy().into()),
                 ("held_by", i64::from(c.held_by).into()),
             ])
+        })
+    }
+
+    /// `.usage` as a record `{cpu, peak_memory}`; null for builtins.
+    pub fn usage_record(&self) -> Option<Record> {
+        self.usage.map(|usage| {
+            let peak = crate::Leaf::size(usage.peak_bytes.unsigned_abs());
+            Record::leaves([("cpu", crate::Leaf::duration(usage.cpu_ns)), ("peak_memory", peak)])
         })
     }
 

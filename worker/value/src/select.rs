@@ -16,7 +16,7 @@ pub enum SelectError {
     Slice(&'static str),
     /// Reason `format`: raw content of a type that has none.
     Format(&'static str),
-    /// Reason `too_large`: raw content above 64 KiB.
+    /// Reason `too_large`: raw content, or a part of stored bytes, above 64 KiB.
     TooLarge {
         /// Length in the unit that slices count in.
         total: u64,
@@ -189,6 +189,10 @@ fn octets(bytes: &Bytes, start: u64, end: u64, store: &dyn Store) -> Result<Vec<
     match bytes {
         Bytes::Stored(stored) => {
             let end = end.min(stored.len);
+            let total = end.saturating_sub(start);
+            if total > RAW_BYTES {
+                return Err(SelectError::TooLarge { total, unit: "bytes" });
+            }
             store.read(&stored.hash, start.min(end), end).ok_or(SelectError::Evicted)
         }
         Bytes::Held(_) | Bytes::Cut(_) => bytes.slice(start, end).ok_or(SelectError::Evicted),

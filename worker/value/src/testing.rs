@@ -28,6 +28,7 @@ pub(crate) fn stored(content: &[u8]) -> Bytes {
         hash: blake3::hash(content).to_hex().as_str().into(),
         len: content.len() as u64,
         preview: content[..content.len().min(4_096)].into(),
+        tail: (*b"").into(),
         truncated: false,
     }))
 }

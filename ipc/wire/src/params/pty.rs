@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::value::Slice;
 use super::{Int, Member, Text, params, words};
 use crate::error::{Reason, RpcError};
 use crate::limits;
@@ -133,6 +134,10 @@ params! {
         req pty_id: String,
         /// Conditions to wait for.
         opt wait: Wait,
+        /// Lines of scrollback, `start` up to `end` counted from the oldest kept.
+        opt scrollback: Slice,
+        /// The screen as escape sequences besides, for a person's own terminal.
+        def formatted: bool = false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! External programs: finding, launching, and the outcome.
 
-use shoal_value::outcome::{Out, OutcomeBody, Stage};
+use shoal_value::outcome::{Out, OutcomeBody, Stage, Usage};
 use shoal_value::{Bytes, ErrorValue, Outcome, PathValue, Str, Value, code};
 
 use super::words::{push_arguments, push_matches};
@@ -185,7 +185,11 @@ impl Machine {
         let mut stderr = Vec::new();
         let single = finished.stages.len() == 1;
         for end in &finished.stages {
-            stderr.extend_from_slice(end.stderr.held().map_or(&[][..], |held| held));
+            match end.stderr.held() {
+                Some(held) => stderr.extend_from_slice(held),
+                // Of what is not in memory both ends stand for the whole.
+                None => stderr.extend_from_slice(end.stderr.to_text_lossy().as_bytes()),
+            }
         }
         let body = OutcomeBody {
             status: stages[shown].status,
@@ -200,6 +204,7 @@ impl Machine {
             out: if redirected { Out::Value(Value::Null) } else { Out::Stdout },
             stages,
             capture: Some(finished.capture),
+            usage: finished.stages.iter().map(|end| end.usage).reduce(Usage::and),
             span: self.span_here(),
             shown: false,
         };

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use shoal_value::{Bytes, PathValue, Str, outcome::Capture};
+use shoal_value::outcome::{Capture, Usage};
+use shoal_value::{Bytes, PathValue, Str};
 
 use super::files::Dir;
 use crate::Unwind;
@@ -102,6 +103,8 @@ pub struct StageEnd {
     pub dur_ns: i64,
     /// Session limit that ended it: `memory`, `pids` or `cpu_seconds`.
     pub limit: Option<Str>,
+    /// What it used.
+    pub usage: Usage,
     /// Its standard error.
     pub stderr: Bytes,
 }

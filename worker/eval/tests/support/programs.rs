@@ -13,7 +13,8 @@ use shoal_eval::host::process::RunError;
 use shoal_eval::host::{
     Chain, Exit, FileErrorKind, Finished, Input, Output, Processes, Program, StageEnd, StartError, StartErrorKind,
 };
-use shoal_value::{Bytes, PathValue, outcome::Capture};
+use shoal_value::outcome::{Capture, Usage};
+use shoal_value::{Bytes, PathValue};
 
 /// Longest wait for the end of a pipe after the program ended.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -136,6 +137,7 @@ fn finish(mut stages: Vec<Running>, stdin: Input<'_>, cancel: &CancelToken) -> R
             exit: exit_of(status),
             dur_ns: i64::try_from(stage.started.elapsed().as_nanos()).unwrap_or(i64::MAX),
             limit: None,
+            usage: Usage::default(),
             stderr: Bytes::from(stderr),
         });
     }

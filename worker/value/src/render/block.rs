@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use shoal_wire::limits::TEXT_BYTES;
+use shoal_wire::text::ends;
 
 use super::bound::{line_count, more_lines, tail_lines, whole_lines};
 use super::columns::{Drawing, cell};
@@ -28,6 +29,13 @@ impl Default for Style {
     }
 }
 
+/// Bytes of a command's output that a bounded form shows whole.
+const STREAMS_WHOLE: u64 = 56 * 1024;
+/// Of longer output, so much of each stream's beginning.
+const STREAM_HEAD: usize = 16 * 1024;
+/// And so much of its end.
+const STREAM_TAIL: usize = 8 * 1024;
+
 /// Lines of each stream of a failed command shown with its error.
 const ERROR_LINES: usize = 20;
 
@@ -36,15 +44,16 @@ const ERROR_BYTES: usize = 16 * 1024;
 
 /// The block form, complete, without a final newline.
 pub fn block(value: &Value, style: &Style) -> String {
-    let mut page = Page::new(usize::MAX);
+    let mut page = Page::new(usize::MAX, None);
     page.draw(value, style);
     page.out.text
 }
 
 /// The block form within [`TEXT_BYTES`] bytes: whole leading lines, and a line that counts the lines left out and names
-/// `uri`. What does not fit is counted without being drawn.
+/// `uri`. What does not fit is counted without being drawn. Of a command that printed more than fits, the beginning and the
+/// end of each stream are shown, because that is where its errors stand, and how it ended.
 pub fn block_within(value: &Value, style: &Style, uri: Option<&str>) -> String {
-    let mut page = Page::new(TEXT_BYTES);
+    let mut page = Page::new(TEXT_BYTES, uri);
     page.draw(value, style);
     let Page { out: Budgeted { text, .. }, left_out, last_is_cut, .. } = page;
     if left_out == 0 {
@@ -58,16 +67,18 @@ pub fn block_within(value: &Value, style: &Style, uri: Option<&str>) -> String {
 }
 
 /// Lines drawn so far, and the number of lines that did not fit, a cut one included.
-struct Page {
+struct Page<'u> {
     out: Budgeted,
+    /// Where the whole is, if what is drawn is bounded.
+    uri: Option<&'u str>,
     left_out: u64,
     last_is_cut: bool,
     started: bool,
 }
 
-impl Page {
-    fn new(budget: usize) -> Self {
-        Self { out: Budgeted::new(budget), left_out: 0, last_is_cut: false, started: false }
+impl<'u> Page<'u> {
+    fn new(budget: usize, uri: Option<&'u str>) -> Self {
+        Self { out: Budgeted::new(budget), uri, left_out: 0, last_is_cut: false, started: false }
     }
 
     fn is_full(&self) -> bool {
@@ -176,9 +187,14 @@ impl Page {
 
     fn outcome(&mut self, outcome: &Outcome, style: &Style) {
         if !outcome.ok {
-            self.stream_text(&outcome.stdout);
-            self.stream_text(&outcome.stderr);
+            let both = outcome.stdout.len().saturating_add(outcome.stderr.len());
+            self.stream_text("stdout", &outcome.stdout, both);
+            self.stream_text("stderr", &outcome.stderr, both);
+            self.capture_note(outcome);
             let end = match (&outcome.signal, outcome.status) {
+                (Some(signal), _) if outcome.limit.is_some() => {
+                    format!("[{signal}, limit {}]", outcome.limit.as_deref().unwrap_or_default())
+                }
                 (Some(signal), _) => format!("[{signal}]"),
                 (None, Some(status)) => format!("[exit {status}]"),
                 (None, None) => "[no status]".to_owned(),
@@ -187,18 +203,42 @@ impl Page {
         }
         match outcome.peek_out() {
             out @ (Value::Table(_) | Value::Record(_) | Value::List(_)) => self.draw(out, style),
-            _ if !outcome.stdout.is_empty() => self.stream_text(&outcome.stdout),
+            _ if !outcome.stdout.is_empty() => self.stream_text("stdout", &outcome.stdout, outcome.stdout.len()),
             Value::Str(text) if !text.is_empty() => self.raw(text),
             _ => self.text("ok"),
         }
+        self.capture_note(outcome);
     }
 
-    /// What a program printed, without its last newline; nothing if it printed nothing.
-    fn stream_text(&mut self, bytes: &Bytes) {
+    /// Says of a stream of which not everything was kept how much was.
+    fn capture_note(&mut self, outcome: &Outcome) {
+        let Some(capture) = outcome.capture else { return };
+        let streams = [
+            ("stdout", capture.stdout_kept, capture.stdout_seen),
+            ("stderr", capture.stderr_kept, capture.stderr_seen),
+        ];
+        for (name, kept, seen) in streams.into_iter().filter(|(_, kept, seen)| kept < seen) {
+            let (kept, seen) = (units::format_size(kept), units::format_size(seen));
+            self.text(&format!("[{name}: capture stopped at {kept} of {seen}]"));
+        }
+    }
+
+    /// What a program printed, without its last newline; nothing if it printed nothing. When all that is shown of it is
+    /// too long, both ends.
+    fn stream_text(&mut self, name: &str, bytes: &Bytes, printed: u64) {
         if bytes.is_empty() {
             return;
         }
-        self.bytes(bytes);
+        match (self.uri, bytes) {
+            (Some(uri), Bytes::Held(_) | Bytes::Cut(_)) if printed > STREAMS_WHOLE => {
+                let text = bytes.to_text_lossy();
+                let step = if uri.contains("?path=") { "." } else { "?path=" };
+                let text = escape_controls(&text);
+                let shown = ends(&text, STREAM_HEAD, STREAM_TAIL, &format!("{uri}{step}{name}"));
+                self.text(shown.strip_suffix('\n').unwrap_or(&shown));
+            }
+            _ => self.bytes(bytes),
+        }
     }
 
     fn bytes(&mut self, bytes: &Bytes) {

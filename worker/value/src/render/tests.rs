@@ -101,6 +101,19 @@ fn outcomes_in_block_form() {
 }
 
 #[test]
+fn long_output_shows_both_ends_and_how_it_ended() {
+    let lines: String = (0..60_000).map(|n| format!("line {n}\n")).collect();
+    let failed = Value::Outcome(ran(3, &format!("{lines}the reason\n"), &lines));
+    let text = block_within(&failed, &Style::default(), Some("shoal://out/4"));
+    assert!(text.len() <= TEXT_BYTES && text.starts_with("line 0\n"), "{}", text.len());
+    assert!(text.contains("line 59999\nthe reason\n") && text.ends_with("\nline 59999\n[exit 3]"));
+    assert!(text.contains(" more lines, fetch via shoal://out/4?path=stdout)\n"));
+    assert!(text.contains(" more lines, fetch via shoal://out/4?path=stderr)\n"));
+    let whole = block(&failed, &Style::default());
+    assert!(whole.len() > 2 * lines.len(), "unbounded it is all there");
+}
+
+#[test]
 fn bytes_and_errors_in_block_form() {
     assert_eq!(drawn(Bytes::from(&b"a\xff\n"[..])), "a\u{fffd}");
     assert_eq!(drawn(cut("head\n", "tail\n", 99)), "head\n[... 89 bytes not kept ...]\ntail");

@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json};
 use super::gone::{GoneAlias, GoneCallable, GoneStream, GoneTask};
 use crate::bytes::{Cut, Stored};
 use crate::error::Span;
-use crate::outcome::{Capture, Out, OutcomeBody, Stage};
+use crate::outcome::{Capture, Out, OutcomeBody, Stage, Usage};
 use crate::{
     Bytes, DateTime, ErrorValue, Glob, MAX_DEPTH, Outcome, PathValue, Range, Record, Regex, Str, Table, TimeOfDay,
     Value, json,
@@ -258,6 +258,7 @@ impl<'a> Reader<'a> {
             out: Out::Value(out),
             stages: self.stages()?,
             capture: self.capture()?,
+            usage: self.usage()?,
             span: self.span()?,
             shown: false,
         })
@@ -276,6 +277,12 @@ impl<'a> Reader<'a> {
             })
         };
         stages.iter().map(stage).collect()
+    }
+
+    fn usage(&self) -> Result<Option<Usage>, WireError> {
+        let Some(members) = self.may("usage", Json::as_object)? else { return Ok(None) };
+        let m = Reader { tag: "usage", members };
+        Ok(Some(Usage { cpu_ns: m.int("cpu_ns")?, peak_bytes: m.int("peak_bytes")? }))
     }
 
     fn capture(&self) -> Result<Option<Capture>, WireError> {
@@ -302,7 +309,8 @@ impl<'a> Reader<'a> {
             _ => return Err(self.bad("preview")),
         };
         let truncated = self.may("truncated", Json::as_bool)?.unwrap_or(false);
-        let stored = Stored { hash: hash.into(), len: self.uint("n")?, preview, truncated };
+        let tail = self.may("tail", Json::as_str)?.unwrap_or_default().as_bytes().into();
+        let stored = Stored { hash: hash.into(), len: self.uint("n")?, preview, tail, truncated };
         Ok(Some(Value::Bytes(Bytes::Stored(Arc::new(stored)))))
     }
 }

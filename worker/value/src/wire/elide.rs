@@ -206,6 +206,12 @@ fn stored_ref_at<S: Sink>(stored: &Stored, uri: &str, sink: &mut S) -> Result<()
     write(&shown, Extent::Full, sink)?;
     sink.put(",\"render_head\":")?;
     sink.string(&render_head(&shown))?;
+    if !stored.tail.is_empty()
+        && let Some(tail) = tail(&Value::Bytes((&*stored.tail).into()))
+    {
+        sink.put(",\"tail\":")?;
+        sink.string(&tail)?;
+    }
     if stored.truncated {
         sink.put(",\"truncated\":true")?;
     }

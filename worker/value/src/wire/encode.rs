@@ -35,13 +35,17 @@ impl Extent<'_> {
         let whole = bytes.to_text_lossy();
         match (bytes, self) {
             (Bytes::Stored(stored), _) => {
-                let kept = text::cut(&whole, STDERR_BYTES / 2);
-                let more = stored.len.saturating_sub(kept.len() as u64);
+                let first = String::from_utf8_lossy(&stored.preview);
+                let last = String::from_utf8_lossy(&stored.tail);
+                let kept = text::cut(&first, STDERR_BYTES / 2);
+                let end = &last[last.ceil_char_boundary(last.len().saturating_sub(STDERR_BYTES / 2))..];
+                let more = stored.len.saturating_sub((kept.len() + end.len()) as u64);
                 let place = match self {
                     Self::Full => format!("val:blake3:{}", stored.hash),
                     Self::Bounded(uri) => uri.to_owned(),
                 };
-                format!("{kept}\n…({more} more bytes, fetch via {place})")
+                let gap = if end.is_empty() { "" } else { "\n" };
+                format!("{kept}\n…({more} more bytes, fetch via {place}){gap}{end}")
             }
             (_, Self::Full) => whole.into_owned(),
             (_, Self::Bounded(uri)) => text::stderr(&whole, uri).into_owned(),
@@ -224,6 +228,9 @@ pub(super) fn write_envelope<S: Sink>(
             ",\"capture\":{{\"stdout_seen\":{},\"stdout_kept\":{},\"stderr_seen\":{},\"stderr_kept\":{}}}",
             c.stdout_seen, c.stdout_kept, c.stderr_seen, c.stderr_kept
         ))?;
+    }
+    if let Some(usage) = outcome.usage {
+        sink.put(&format!(",\"usage\":{{\"cpu_ns\":{},\"peak_bytes\":{}}}", usage.cpu_ns, usage.peak_bytes))?;
     }
     if outcome.stages.len() > 1 {
         write_stages(outcome, extent, sink)?;
