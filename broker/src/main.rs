@@ -69,6 +69,7 @@ fn main() -> ExitCode {
 fn run() -> io::Result<()> {
     let edge = shoal_sys::fd::inherited(SUPERVISOR_FD)?;
     shoal_sys::prctl::set_name("shoal-broker")?;
+    #[cfg(target_os = "linux")]
     shoal_sys::prctl::set_dumpable(false)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     tokio::task::LocalSet::new().block_on(&runtime, boot::serve(edge))

@@ -72,8 +72,9 @@ const PERMITS: &[Permit] = &[
     row(Method::PlanGet, Who::Attached, Needs::Live),
     row(Method::PlanApply, Who::Attached, Needs::Work),
     row(Method::CapRequest, Who::Attached, Needs::Live),
-    row(Method::ApprovalList, Who::Attached, Needs::Live),
-    row(Method::ApprovalDecide, Who::Attached, Needs::Live),
+    // Plans belong to their owner: who decides may have had the own session killed meanwhile.
+    row(Method::ApprovalList, Who::Attached, Needs::Nothing),
+    row(Method::ApprovalDecide, Who::Attached, Needs::Nothing),
     row(Method::PtyOpen, Who::Attached, Needs::Work),
     row(Method::PtySend, Who::Attached, Needs::Live),
     row(Method::PtyRead, Who::Attached, Needs::Live),

@@ -127,7 +127,7 @@ pub(crate) fn launch(
         Birth { hello: hello(1), limits: order.limits.clone(), roots: List::default(), domain: plan.domain.clone() };
     let their_ends: Vec<BorrowedFd<'_>> = [&section].into_iter().chain(&ends.session).map(AsFd::as_fd).collect();
     edge.send(&ToLauncher::Birth(birth), &their_ends).map_err(|e| Failed::at(format!("send the birth: {e}"), 0))?;
-    Ok(Newborn { pid: child.pid, launcher: Pidfd::from(child.pidfd), edge, report, ends: ends.broker })
+    Ok(Newborn { pid: child.pid, launcher: child.pidfd, edge, report, ends: ends.broker })
 }
 
 /// The directory a session starts in, without symbolic links: the view is made of real paths.

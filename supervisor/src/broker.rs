@@ -8,7 +8,6 @@ use shoal_place::is_session_var;
 use shoal_proto::supervisor_broker::{Adopted, Isolation, Ping, Sections, Start, ToBroker};
 use shoal_proto::supervisor_launcher::{Generation, ToLauncher};
 use shoal_proto::{List, Text};
-use shoal_sys::pidfd::Pidfd;
 use shoal_sys::process::Exit;
 
 use crate::birth::{Ends, hello};
@@ -47,7 +46,7 @@ impl Kernel {
         let mut edge = BrokerChan::from_fd(upper).map_err(|e| e.to_string())?;
         edge.set_nonblocking(true);
         log::detail(&format!("broker {} started", child.pid));
-        self.broker = Some(Broker { pid: child.pid, process: Pidfd::from(child.pidfd), edge, greeted: false });
+        self.broker = Some(Broker { pid: child.pid, process: child.pidfd, edge, greeted: false });
         let start = self.start_message();
         self.broker_starts += 1;
         let listener = self.listener.fd.try_clone().map_err(|e| e.to_string())?;

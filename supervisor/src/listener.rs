@@ -5,14 +5,15 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, statat};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::fs::{AtFlags, CWD, Dev, FileType, Mode, OFlags, statat};
+use rustix::net::SocketAddrUnix;
 
 use crate::fault::{StartError, because, errno};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
 /// First descriptor of a service manager, and the name it gives ours.
+#[cfg(target_os = "linux")]
 const ACTIVATED_FD: i32 = 3;
 const ACTIVATED_NAME: &str = "shoal";
 
@@ -24,11 +25,27 @@ pub(crate) struct Listener {
     /// Where it listens.
     pub(crate) path: PathBuf,
     /// Device and inode of the socket file, when this kernel made it.
-    made: Option<(u64, u64)>,
+    made: Option<(Dev, u64)>,
 }
 
 impl Listener {
+    /// Takes the socket of launchd, if this process was started for one.
+    #[cfg(target_os = "macos")]
+    pub(crate) fn activated() -> Result<Option<Self>, StartError> {
+        let mut sockets =
+            shoal_sys::launchd::sockets(c"shoal").map_err(because("cannot take the sockets of launchd"))?;
+        match (sockets.pop(), sockets.len()) {
+            (None, _) => Ok(None),
+            (Some(fd), 0) => Self::adopt(fd).map(Some),
+            (Some(_), more) => Err(StartError::Failed(format!(
+                "launchd handed over {} sockets named {ACTIVATED_NAME:?}, expected one",
+                more + 1
+            ))),
+        }
+    }
+
     /// Takes the socket of a service manager, if this process was started for one.
+    #[cfg(target_os = "linux")]
     pub(crate) fn activated() -> Result<Option<Self>, StartError> {
         let names = sd_notify::listen_fds_with_names().map_err(because("cannot read LISTEN_FDS"))?;
         let names: Vec<(i32, String)> = names.collect();
@@ -74,9 +91,7 @@ impl Listener {
         let _lock = lock_beside(&path)?;
         remove_dead(&path)?;
         let address = SocketAddrUnix::new(&path).map_err(errno(format!("{at} is no socket path")))?;
-        let flags = SocketFlags::CLOEXEC;
-        let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
-            .map_err(errno("cannot make a socket"))?;
+        let fd = shoal_sys::socket::stream().map_err(because("cannot make a socket"))?;
         let mask = shoal_sys::process::umask(0o177);
         let bound = rustix::net::bind(&fd, &address);
         shoal_sys::process::umask(mask);
@@ -92,7 +107,7 @@ impl Listener {
         Self::finish(fd, path, Some((stat.st_dev, stat.st_ino)))
     }
 
-    fn finish(fd: OwnedFd, path: PathBuf, made: Option<(u64, u64)>) -> Result<Self, StartError> {
+    fn finish(fd: OwnedFd, path: PathBuf, made: Option<(Dev, u64)>) -> Result<Self, StartError> {
         shoal_sys::fd::set_nonblocking(&fd, true).map_err(because("cannot set up the listener"))?;
         shoal_sys::socket::refuse_descriptors(&fd);
         Ok(Self { fd, path, made })
@@ -147,7 +162,7 @@ fn remove_dead(path: &Path) -> Result<(), StartError> {
         return Err(StartError::Failed(format!("{at} belongs to user {uid}; name another socket with --socket")));
     }
     match connect(path) {
-        Err(rustix::io::Errno::CONNREFUSED) => {
+        Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
             rustix::fs::unlink(path).map_err(errno(format!("cannot remove the dead socket {at}")))
         }
         Ok(()) => {
@@ -157,10 +172,9 @@ fn remove_dead(path: &Path) -> Result<(), StartError> {
     }
 }
 
-fn connect(path: &Path) -> rustix::io::Result<()> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let probe = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&probe, &SocketAddrUnix::new(path)?)
+fn connect(path: &Path) -> io::Result<()> {
+    let probe = shoal_sys::socket::stream()?;
+    Ok(rustix::net::connect(&probe, &SocketAddrUnix::new(path)?)?)
 }
 
 #[cfg(test)]

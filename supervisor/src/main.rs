@@ -29,6 +29,7 @@ mod session;
 mod start;
 mod state;
 mod trial;
+#[cfg_attr(target_os = "macos", path = "watch_darwin.rs")]
 mod watch;
 
 use std::process::ExitCode;

@@ -95,7 +95,7 @@ impl Run {
             .die_with_parent()
             .spawn()
             .map_err(|e| format!("cannot start the policy compiler: {e}"))?;
-        Ok(Self { pid: child.pid, child: Pidfd::from(child.pidfd), stderr, output, deadline: now + DEADLINE })
+        Ok(Self { pid: child.pid, child: child.pidfd, stderr, output, deadline: now + DEADLINE })
     }
 
     /// Ends a compiler that takes too long; the reaper sees it.

@@ -4,8 +4,6 @@ use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use rustix::net::SocketFlags;
-
 /// A client waits in the backlog this long before it is answered.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 /// Connections answered per wake, so that a flood does not keep the loop from the broker.
@@ -15,8 +13,7 @@ const BATCH: usize = 64;
 pub(crate) fn refuse_all(listener: BorrowedFd<'_>, retry_after: Duration) {
     let line = line(retry_after);
     for _ in 0..BATCH {
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let Ok(client) = rustix::net::accept_with(listener, flags) else { return };
+        let Ok(client) = shoal_sys::socket::accept(listener) else { return };
         // A client that is gone or does not read has no use for the answer.
         let _unsent = shoal_sys::socket::send(&client, &[IoSlice::new(line.as_bytes())], &[], false);
     }

@@ -33,7 +33,7 @@ pub(crate) fn start(options: Options, vars: Vars) -> Result<Kernel, StartError> 
         .map_err(because("cannot take signals"))?;
     let activated = Listener::activated()?;
     let euid = shoal_sys::process::uid();
-    let home = vars.path("HOME").or_else(|| shoal_sys::user::home(euid));
+    let home = shoal_place::home(&vars, euid, &Directory::look, || shoal_sys::user::home(euid));
     let places = Places { vars: &vars, home: home.clone(), euid, look: &Directory::look };
     let failed = |e: PlaceError| StartError::Failed(e.to_string());
     let state = if options.ephemeral {
@@ -80,6 +80,8 @@ fn prepare(
     signals: SignalFd,
 ) -> Result<Kernel, StartError> {
     let executable = std::env::current_exe().map_err(because("cannot find my own executable"))?;
+    // A link in another folder may have started it; the roles lie beside the real file.
+    let executable = std::fs::canonicalize(&executable).unwrap_or(executable);
     let roles = Roles::find(&executable)?;
     let now = clock();
     let compiled = Run::start(&files, &roles, now).and_then(|run| run.wait(&options));

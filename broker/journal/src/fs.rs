@@ -23,37 +23,14 @@ pub(crate) fn check_state_dir(dir: &Path) -> Result<(), JournalError> {
     if meta.mode() & 0o077 != 0 {
         return Err(unusable(&format!("mode {:o} lets others in; chmod 700 it", meta.mode() & 0o777)));
     }
-    if let Some(name) = network_file_system(dir)? {
+    let place = shoal_sys::file_system::of(dir).map_err(|e| unusable(&e.to_string()))?;
+    if place.is_network {
+        let name = place.name;
         return Err(unusable(&format!(
             "lies on {name}, whose locks cannot be relied on; choose a local one with --state-dir"
         )));
     }
     Ok(())
-}
-
-/// Name of the network file system a directory lies on.
-#[cfg(target_os = "linux")]
-fn network_file_system(dir: &Path) -> Result<Option<&'static str>, JournalError> {
-    const MAGICS: [(i64, &str); 7] = [
-        (0x6969, "NFS"),
-        (0x517B, "SMB"),
-        (0xFE53_4D42, "SMB"),
-        (0xFF53_4D42, "CIFS"),
-        (0x0102_1997, "9P"),
-        (0x5346_414F, "AFS"),
-        (0x7375_7245, "Coda"),
-    ];
-    let stat = nix::sys::statfs::statfs(dir).map_err(|e| JournalError::Unusable(format!("{}: {e}", dir.display())))?;
-    // The field's width and sign differ by architecture: compare the low 32 bits.
-    let magic = stat.filesystem_type().0 as i64 & 0xFFFF_FFFF;
-    Ok(MAGICS.iter().find(|(m, _)| *m == magic).map(|(_, name)| *name))
-}
-
-/// Name of the network file system a directory lies on.
-#[cfg(not(target_os = "linux"))]
-fn network_file_system(dir: &Path) -> Result<Option<&'static str>, JournalError> {
-    let stat = nix::sys::statfs::statfs(dir).map_err(|e| JournalError::Unusable(format!("{}: {e}", dir.display())))?;
-    Ok(["nfs", "smbfs", "webdav", "afpfs"].into_iter().find(|name| stat.filesystem_type_name() == *name))
 }
 
 /// Mode 0600.

@@ -35,6 +35,8 @@ pub struct Config {
     pub state_dir: Option<PathBuf>,
     /// Whether the state directory was named, and not found; then it is forwarded to a kernel we start.
     pub state_dir_is_explicit: bool,
+    /// Configuration directory; none without a home.
+    pub config_dir: Option<PathBuf>,
     /// Policy file forwarded to a kernel we start.
     pub policy: Option<PathBuf>,
     /// Whether a kernel is started when none runs.
@@ -53,12 +55,9 @@ const DEADLINE: Duration = Duration::from_secs(15);
 impl Config {
     /// Resolves flags over variables over what is found.
     pub fn resolve(flags: Flags, vars: &Vars) -> Result<Config, PlaceError> {
-        let places = Places {
-            vars,
-            euid: rustix::process::geteuid().as_raw(),
-            home: vars.path("HOME").or_else(std::env::home_dir),
-            look: &Directory::look,
-        };
+        let euid = rustix::process::geteuid().as_raw();
+        let home = shoal_place::home(vars, euid, &Directory::look, || shoal_sys::user::home(euid));
+        let places = Places { vars, euid, home, look: &Directory::look };
         let session = flags.session.or_else(|| vars.text("SHOAL_SESSION")).unwrap_or_else(|| "default".to_owned());
         let named = flags.socket.or_else(|| vars.path("SHOAL_SOCKET"));
         let state_dir = flags.state_dir.or_else(|| vars.path("SHOAL_STATE_DIR"));
@@ -73,6 +72,7 @@ impl Config {
             state_dir_is_explicit: state_dir.is_some(),
             // Without a home the socket alone can lead to a kernel.
             state_dir: state_dir.or_else(|| places.state().ok()),
+            config_dir: places.config(),
             policy: flags.policy.or_else(|| vars.path("SHOAL_POLICY")),
             autostart: vars.text("SHOAL_NO_AUTOSTART").is_none(),
             deadline: DEADLINE,
@@ -86,9 +86,12 @@ fn unit_dirs(vars: &Vars, home: Option<PathBuf>) -> Vec<PathBuf> {
     if cfg!(target_os = "macos") {
         return home.into_iter().map(|home| home.join("Library/LaunchAgents")).collect();
     }
-    let own = vars.path("XDG_CONFIG_HOME").or_else(|| home.map(|home| home.join(".config")));
+    let below = |home: &Option<PathBuf>, dir: &str| home.as_ref().map(|home| home.join(dir));
+    let own = vars.path("XDG_CONFIG_HOME").or_else(|| below(&home, ".config"));
+    // Where a tarball installed for one user puts them.
+    let data = vars.path("XDG_DATA_HOME").or_else(|| below(&home, ".local/share"));
     let system = ["/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user"].map(PathBuf::from);
-    own.into_iter().map(|dir| dir.join("systemd/user")).chain(system).collect()
+    own.into_iter().chain(data).map(|dir| dir.join("systemd/user")).chain(system).collect()
 }
 
 #[cfg(test)]

@@ -11,5 +11,5 @@ mod places;
 mod vars;
 
 pub use name::{NAME_RULE, is_session_name};
-pub use places::{Directory, PlaceError, Places, fits};
+pub use places::{Directory, PlaceError, Places, fits, home};
 pub use vars::{Vars, is_session_var};

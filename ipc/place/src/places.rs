@@ -60,6 +60,18 @@ impl Directory {
     }
 }
 
+/// The home directory of a user: `HOME`, else what the user database says. Root does not take somebody else's `HOME`, which
+/// `sudo` may have left there: files of root's in it would lock its owner out.
+pub fn home(
+    vars: &Vars,
+    euid: u32,
+    look: &dyn Fn(&Path) -> Option<Directory>,
+    database: impl FnOnce() -> Option<PathBuf>,
+) -> Option<PathBuf> {
+    let is_anothers = |home: &PathBuf| euid == 0 && look(home).is_some_and(|dir| dir.uid != 0);
+    vars.path("HOME").filter(|home| !is_anothers(home)).or_else(database)
+}
+
 impl Places<'_> {
     /// The socket of a kernel that no path was named for.
     pub fn socket(&self, session: &str) -> Result<PathBuf, PlaceError> {
@@ -127,6 +139,17 @@ pub fn fits(path: PathBuf) -> Result<PathBuf, PlaceError> {
 mod tests {
     use super::*;
     use std::collections::HashMap;
+
+    #[test]
+    fn root_keeps_out_of_other_homes() {
+        let vars = Vars::from_pairs(&[("HOME", "/home/me")]);
+        let look = |path: &Path| (path == Path::new("/home/me")).then_some(Directory { uid: 7, mode: 0o755 });
+        let database = || Some(PathBuf::from("/root"));
+        assert_eq!(home(&vars, 0, &look, database), Some("/root".into()));
+        assert_eq!(home(&vars, 7, &look, database), Some("/home/me".into()));
+        assert_eq!(home(&vars, 8, &look, database), Some("/home/me".into()));
+        assert_eq!(home(&Vars::from_pairs(&[]), 7, &look, || None), None);
+    }
 
     struct World {
         vars: Vars,

@@ -111,9 +111,16 @@ pub fn is_connected_unix(fd: BorrowedFd<'_>) -> bool {
 
 /// Whether `fd` is a listening UNIX stream socket.
 pub fn is_listening_unix(fd: BorrowedFd<'_>) -> bool {
-    is_unix(fd)
-        && matches!(sockopt::socket_type(fd), Ok(rustix::net::SocketType::STREAM))
-        && matches!(sockopt::socket_acceptconn(fd), Ok(true))
+    is_unix(fd) && matches!(sockopt::socket_type(fd), Ok(rustix::net::SocketType::STREAM)) && accepts(fd)
+}
+
+/// Whether a socket was put to listen. `SO_ACCEPTCONN` cannot be asked on macOS; there a listener is what has no peer.
+fn accepts(fd: BorrowedFd<'_>) -> bool {
+    #[cfg(target_os = "linux")]
+    let accepts = matches!(sockopt::socket_acceptconn(fd), Ok(true));
+    #[cfg(target_os = "macos")]
+    let accepts = rustix::net::getpeername(fd).is_err();
+    accepts
 }
 
 /// Whether `fd` may be a command's standard input or output: a pipe, a regular file or a character device.

@@ -66,7 +66,7 @@ pub fn fork(namespaces: Namespaces, child: impl FnOnce() -> u8) -> io::Result<Ch
         pid if pid > 0 => {
             // SAFETY: CLONE_PIDFD made a new descriptor for this process and wrote its number; nobody else owns it.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-            Ok(Child { pid: i32::try_from(pid).unwrap_or(-1), pidfd })
+            Ok(Child { pid: i32::try_from(pid).unwrap_or(-1), pidfd: pidfd.into() })
         }
         _error => Err(io::Error::last_os_error()),
     }

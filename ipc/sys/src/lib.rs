@@ -11,12 +11,18 @@
 
 pub mod detach;
 pub mod fd;
+pub mod file_system;
+#[cfg_attr(target_os = "macos", path = "darwin/fork.rs")]
+pub mod fork;
 pub mod lock;
 pub mod memfd;
 pub mod peer;
+#[cfg_attr(target_os = "macos", path = "darwin/pidfd.rs")]
+pub mod pidfd;
 pub mod poll;
 pub mod prctl;
 pub mod process;
+pub mod procfs;
 pub mod pty;
 pub mod rlimit;
 pub mod signal;
@@ -27,14 +33,24 @@ pub mod user;
 #[cfg(target_os = "linux")]
 pub mod caps;
 #[cfg(target_os = "linux")]
-pub mod fork;
-#[cfg(target_os = "linux")]
 pub mod landlock;
 #[cfg(target_os = "linux")]
 pub mod mount;
 #[cfg(target_os = "linux")]
-pub mod pidfd;
-#[cfg(target_os = "linux")]
-pub mod procfs;
-#[cfg(target_os = "linux")]
 pub mod seccomp;
+
+#[cfg(target_os = "macos")]
+#[path = "darwin/kqueue.rs"]
+mod kqueue;
+#[cfg(target_os = "macos")]
+#[path = "darwin/launchd.rs"]
+pub mod launchd;
+#[cfg(target_os = "macos")]
+#[path = "darwin/seatbelt.rs"]
+pub mod seatbelt;
+#[cfg(target_os = "macos")]
+#[path = "darwin/vnode.rs"]
+pub mod vnode;
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+compile_error!("Shoal runs on Linux and macOS");

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn a_child_is_signalled_and_reaped_through_its_handle() {
         let child = sleeper();
-        let handle = Pidfd::from(child.pidfd);
+        let handle = child.pidfd;
         assert_eq!(handle.pid().unwrap(), Some(child.pid));
         assert!(!handle.has_ended().unwrap());
         assert_eq!(handle.try_reap().unwrap(), None);

@@ -57,6 +57,12 @@ pub fn reap_pid(pid: i32) -> io::Result<Exit> {
     }
 }
 
+/// Reaps one child if it has ended; `None` while it has not.
+#[cfg(target_os = "macos")]
+pub(crate) fn try_reap_pid(pid: i32) -> io::Result<Option<Exit>> {
+    Ok(wait4(pid, libc::WNOHANG)?.map(|reaped| reaped.exit))
+}
+
 fn wait4(pid: i32, options: libc::c_int) -> io::Result<Option<Reaped>> {
     let mut status = 0;
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();

@@ -20,8 +20,12 @@ pub struct Pty {
 
 /// Makes a terminal of the given size in this mount namespace's devpts, neither side anyone's controlling terminal.
 pub fn open(cols: u16, rows: u16) -> io::Result<Pty> {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
+    #[cfg(target_os = "linux")]
+    let flags = flags | OpenptFlags::CLOEXEC;
     let leader = rustix::pty::openpt(flags)?;
+    #[cfg(target_os = "macos")]
+    crate::fd::set_cloexec(&leader, true)?;
     rustix::pty::unlockpt(&leader)?;
     #[cfg(target_os = "linux")]
     let follower = rustix::pty::ioctl_tiocgptpeer(&leader, flags)?;

@@ -5,6 +5,39 @@ use std::mem::MaybeUninit;
 
 use libc::c_int;
 
+/// The number of a signal by its name, `SIGTERM` for example; none for names that no command is known to die from.
+pub fn number(name: &str) -> Option<c_int> {
+    const NAMES: [(&str, c_int); 20] = [
+        ("SIGHUP", libc::SIGHUP),
+        ("SIGINT", libc::SIGINT),
+        ("SIGQUIT", libc::SIGQUIT),
+        ("SIGILL", libc::SIGILL),
+        ("SIGTRAP", libc::SIGTRAP),
+        ("SIGABRT", libc::SIGABRT),
+        ("SIGBUS", libc::SIGBUS),
+        ("SIGFPE", libc::SIGFPE),
+        ("SIGKILL", libc::SIGKILL),
+        ("SIGUSR1", libc::SIGUSR1),
+        ("SIGSEGV", libc::SIGSEGV),
+        ("SIGUSR2", libc::SIGUSR2),
+        ("SIGPIPE", libc::SIGPIPE),
+        ("SIGALRM", libc::SIGALRM),
+        ("SIGTERM", libc::SIGTERM),
+        ("SIGXCPU", libc::SIGXCPU),
+        ("SIGXFSZ", libc::SIGXFSZ),
+        ("SIGVTALRM", libc::SIGVTALRM),
+        ("SIGPROF", libc::SIGPROF),
+        ("SIGSYS", libc::SIGSYS),
+    ];
+    NAMES.iter().find(|(known, _)| *known == name).map(|(_, number)| *number)
+}
+
+/// What Ctrl-Z sends.
+pub const TERMINAL_STOP: c_int = libc::SIGTSTP;
+
+/// The highest signal number.
+const LAST_SIGNAL: c_int = if cfg!(target_os = "linux") { 64 } else { 31 };
+
 /// The signals that were blocked before [`block_all`].
 #[derive(Clone, Copy)]
 pub(crate) struct Mask(libc::sigset_t);
@@ -48,7 +81,7 @@ pub(crate) fn reset_for_exec() {
     // SAFETY: zeroed memory is a valid sigaction: SIG_DFL (0), no flags.
     let action = unsafe { action.assume_init_mut() };
     action.sa_sigaction = libc::SIG_DFL;
-    for signal in 1..=64 {
+    for signal in 1..=LAST_SIGNAL {
         // SAFETY: the action is live; KILL, STOP and the two the C library keeps for itself answer EINVAL, which is fine.
         unsafe { libc::sigaction(signal, std::ptr::from_ref(action), std::ptr::null_mut()) };
     }
@@ -103,7 +136,36 @@ impl SignalFd {
     }
 }
 
-#[cfg(target_os = "linux")]
+/// Signals that arrive as input.
+#[cfg(target_os = "macos")]
+#[derive(Debug)]
+pub struct SignalFd(std::os::fd::OwnedFd);
+
+#[cfg(target_os = "macos")]
+impl SignalFd {
+    /// Blocks `signals` for this thread (the only one, or the first before others start) and makes a descriptor that is
+    /// readable when one of them came: a queue notes a signal before the mask is looked at.
+    pub fn new(signals: &[c_int]) -> io::Result<Self> {
+        let queue = crate::kqueue::new()?;
+        let mut set = empty_set();
+        for &signal in signals {
+            // SAFETY: the set is live and initialised; a number that is no signal answers EINVAL.
+            if unsafe { libc::sigaddset(&raw mut set, signal) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let number = usize::try_from(signal).map_err(|_| io::ErrorKind::InvalidInput)?;
+            crate::kqueue::add(&queue, number, libc::EVFILT_SIGNAL, libc::EV_CLEAR, 0)?;
+        }
+        change(libc::SIG_BLOCK, &set);
+        Ok(Self(queue))
+    }
+
+    /// The next signal's number, if one came. Equal ones that came meanwhile count once.
+    pub fn read(&self) -> io::Result<Option<c_int>> {
+        Ok(crate::kqueue::next(&self.0)?.and_then(|number| c_int::try_from(number).ok()))
+    }
+}
+
 impl std::os::fd::AsFd for SignalFd {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.0.as_fd()

@@ -77,7 +77,11 @@ pub fn send(fd: impl AsFd, parts: &[IoSlice<'_>], fds: &[BorrowedFd<'_>], wait: 
     if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
     }
+    // On macOS the whole process ignores SIGPIPE instead, see `signal::ignore_pipe`.
+    #[cfg(target_os = "linux")]
     let mut flags = SendFlags::NOSIGNAL;
+    #[cfg(target_os = "macos")]
+    let mut flags = SendFlags::empty();
     flags.set(SendFlags::DONTWAIT, !wait);
     loop {
         match rustix::net::sendmsg(&fd, parts, &mut control, flags) {
@@ -139,6 +143,36 @@ pub fn refuse_descriptors(fd: impl AsFd) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub fn refuse_descriptors(_fd: impl AsFd) -> bool {
     false
+}
+
+/// A UNIX stream socket, close-on-exec and without waiting.
+pub fn stream() -> io::Result<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    #[cfg(target_os = "macos")]
+    let flags = SocketFlags::empty();
+    let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    #[cfg(target_os = "macos")]
+    without_waiting(&fd)?;
+    Ok(fd)
+}
+
+/// Accepts a connection, close-on-exec and without waiting.
+pub fn accept(listener: impl AsFd) -> io::Result<OwnedFd> {
+    #[cfg(target_os = "linux")]
+    let fd = rustix::net::accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)?;
+    #[cfg(target_os = "macos")]
+    let fd = rustix::net::accept(listener)?;
+    #[cfg(target_os = "macos")]
+    without_waiting(&fd)?;
+    Ok(fd)
+}
+
+/// What a socket on macOS cannot be made with.
+#[cfg(target_os = "macos")]
+fn without_waiting(fd: &OwnedFd) -> io::Result<()> {
+    crate::fd::set_cloexec(fd, true)?;
+    crate::fd::set_nonblocking(fd, true)
 }
 
 /// Closes the socket for both directions, for every holder of it: a blocked receiver sees the end.

@@ -18,7 +18,7 @@ fn main() {
 
     // The child's code comes back, and its handle is its own.
     let child = fork(Namespaces::default(), || 7).unwrap();
-    assert_eq!(shoal_sys::pidfd::Pidfd::from(child.pidfd).pid().unwrap(), Some(child.pid));
+    assert_eq!(child.pidfd.pid().unwrap(), Some(child.pid));
     assert_eq!(reap_pid(child.pid).unwrap(), Exit::Code(7));
 
     // A panic ends the child alone.

@@ -38,10 +38,14 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Run a source text in a session and print what it gives
     Exec(Exec),
+    /// Open an interactive prompt in a session
+    Attach(AttachTo),
     /// Evaluate without a kernel
     Eval(Eval),
     /// Show the processes of the kernel
     Status,
+    /// Watch processes, sessions, tasks, terminals and approvals, full screen
+    Top,
     /// List, kill, freeze or thaw sessions
     #[command(subcommand)]
     Session(Session),
@@ -80,6 +84,8 @@ pub(crate) enum Command {
         /// Shell to complete in
         shell: clap_complete::Shell,
     },
+    /// Print a man page, or write all of them into a folder
+    Man(Man),
 }
 
 #[derive(Debug, ClapArgs)]
@@ -101,6 +107,25 @@ pub(crate) struct Exec {
     pub(crate) background: bool,
     /// The source; `-` reads it from stdin
     pub(crate) src: String,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct AttachTo {
+    /// Session name; that of --session when absent
+    pub(crate) name: Option<String>,
+    /// Owner, when it is not you
+    #[arg(long)]
+    pub(crate) owner: Option<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Man {
+    /// Write every page into this folder
+    #[arg(long, value_name = "PATH", conflicts_with = "page")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Page, for example `shoal-session`
+    #[arg(default_value = "shoal")]
+    pub(crate) page: String,
 }
 
 #[derive(Debug, ClapArgs)]

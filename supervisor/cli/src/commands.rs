@@ -1,17 +1,20 @@
 //! One module per command.
 
 mod approvals;
+mod attach;
 mod doctor;
 mod events;
 mod exec;
 mod history;
 mod kernel;
+mod man;
 mod policy;
 mod pty;
 mod session;
 mod setup;
 mod status;
 mod token;
+mod top;
 mod watch;
 
 use std::process::ExitCode;
@@ -25,11 +28,19 @@ use crate::siblings;
 
 /// Carries out the command.
 pub(crate) fn run(args: Args) -> Result<ExitCode, Fail> {
+    // These need neither a home nor a socket path, so nothing about them can be wrong.
+    match &args.command {
+        Command::Eval(_) => return Err(siblings::become_program("shoal-launcher", &["--local", "--verdict"])),
+        Command::Completions { shell } => return completions(*shell),
+        Command::Man(man) => return man::run(man),
+        _ => {}
+    }
     let context = Context::new(args.common.clone())?;
     match args.command {
         Command::Exec(exec) => exec::run(&context, exec),
-        Command::Eval(_) => Err(siblings::become_program("shoal-launcher", &["--local", "--verdict"])),
+        Command::Attach(to) => attach::run(context, to),
         Command::Status => status::run(context),
+        Command::Top => top::run(context),
         Command::Session(action) => session::run(context, action),
         Command::Approvals(action) => approvals::run(&context, action),
         Command::Events(action) => events::run(&context, action),
@@ -42,7 +53,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Fail> {
         Command::Setup(action) => setup::run(&context, action),
         Command::Kernel(action) => kernel::run(context, action),
         Command::Mcp => Err(mcp(&args.common)),
-        Command::Completions { shell } => completions(shell),
+        Command::Eval(_) | Command::Completions { .. } | Command::Man(_) => Ok(ExitCode::SUCCESS),
     }
 }
 

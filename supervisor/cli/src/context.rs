@@ -2,14 +2,17 @@
 
 use std::future::Future;
 use std::io::IsTerminal as _;
+use std::time::Duration;
 
 use serde_json::Value;
-use shoal_client::{Attach, Attached, Config, Connection, Flags, Vars};
+use shoal_client::{Attach, Attached, CallError, Client, Config, ConnectError, Connection, Flags, Vars};
+use shoal_wire::{Code, PROTOCOL, RpcError};
 
 use crate::args::Common;
 use crate::fail::Fail;
 
 /// A resolved command line.
+#[derive(Clone)]
 pub(crate) struct Context {
     /// Where the kernel is.
     pub(crate) config: Config,
@@ -59,13 +62,34 @@ impl Context {
     }
 
     async fn attach_by(&self, config: &Config, owner: Option<String>) -> Result<(Connection, Attached), Fail> {
-        let mut attach = Attach::new(&config.session, "cli").created_here(&self.vars, &[]);
-        attach.owner = owner;
-        attach.token.clone_from(&config.token);
+        let attach = Attach { owner, ..self.attachment() };
+        // A kernel that is being replaced is waited for.
+        match Client::new(config.clone(), attach).attached().await {
+            Ok((connection, attached, _)) => Ok((connection, Attached::clone(&attached))),
+            Err(error @ ConnectError::Refused(_)) => {
+                let connection = Connection::find(config).await?;
+                Err(with_versions(&connection, error.into()).await)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What an attach of this command says.
+    pub(crate) fn attachment(&self) -> Attach {
+        let mut attach = Attach::new(&self.config.session, "cli").created_here(&self.vars, &[]);
+        attach.token.clone_from(&self.config.token);
         attach.client.insert("tty".to_owned(), std::io::stdout().is_terminal().into());
-        let connection = Connection::find(config).await?;
-        let attached = connection.attach(&attach).await?;
-        Ok((connection, attached))
+        attach
+    }
+
+    /// The environment of this process.
+    pub(crate) fn vars(&self) -> &Vars {
+        &self.vars
+    }
+
+    /// Where policy files are; none without a home.
+    pub(crate) fn config_dir(&self) -> Option<std::path::PathBuf> {
+        self.config.config_dir.clone()
     }
 
     /// The same, never starting a kernel: for looking at one and ending it.
@@ -75,10 +99,53 @@ impl Context {
     }
 }
 
+/// How long a kernel may take to say its version once something failed already.
+const VERSION: Duration = Duration::from_secs(2);
+
+/// A failure that may come of two versions talking past each other names both, when they differ.
+async fn with_versions(connection: &Connection, fail: Fail) -> Fail {
+    let may_be = match &fail {
+        Fail::Call(CallError::Decode(_)) | Fail::Said(_) => true,
+        Fail::Call(error) => error.kernel().is_some_and(is_misunderstanding),
+        Fail::Connect(ConnectError::Refused(error)) => is_misunderstanding(error),
+        _ => false,
+    };
+    if !may_be {
+        return fail;
+    }
+    let nothing = serde_json::json!({});
+    let asked = connection.call_named("kernel.version", &nothing);
+    let Ok(Ok(text)) = tokio::time::timeout(VERSION, asked).await else { return fail };
+    match serde_json::from_str(text.get()).ok().and_then(|version| skew(&version)) {
+        Some(skew) => Fail::Skewed { fail: Box::new(fail), skew },
+        None => fail,
+    }
+}
+
+fn is_misunderstanding(error: &RpcError) -> bool {
+    error.is(Code::MethodNotFound) || error.is(Code::InvalidParams)
+}
+
+/// Both versions, when what `kernel.version` said is not this program's.
+pub(crate) fn skew(version: &Value) -> Option<String> {
+    let (theirs, ours) = (text(version, "build"), shoal_wire::BUILD);
+    (theirs != ours).then(|| {
+        let spoken = text(version, "protocol");
+        let protocol =
+            if spoken == PROTOCOL.to_string() { String::new() } else { format!(", which speaks protocol {spoken}") };
+        format!("this command is {ours}, the kernel is {theirs}{protocol}")
+    })
+}
+
 /// Calls a method and decodes its result.
 pub(crate) async fn call(connection: &Connection, method: &str, params: Value) -> Result<Value, Fail> {
-    let text = connection.call_named(method, &params).await?;
-    serde_json::from_str(text.get()).map_err(|e| Fail::Said(format!("the kernel's answer does not decode: {e}")))
+    let answer = connection.call_named(method, &params).await.map_err(Fail::from).and_then(|text| {
+        serde_json::from_str(text.get()).map_err(|e| Fail::Said(format!("the kernel's answer does not decode: {e}")))
+    });
+    match answer {
+        Ok(value) => Ok(value),
+        Err(fail) => Err(with_versions(connection, fail).await),
+    }
 }
 
 /// A member as text: strings as they are, null as nothing, the rest as JSON.

@@ -16,6 +16,19 @@ pub(crate) fn block(text: &str) -> String {
     escape(text, &['\n', '\t'])
 }
 
+/// A JSON document: what could steer a terminal stands in strings only, where an escape is the same text.
+pub(crate) fn json(document: &str) -> String {
+    let mut out = String::with_capacity(document.len());
+    for c in document.chars() {
+        if is_unsafe_to_show(c) && c != '\n' {
+            out.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 fn escape(text: &str, kept: &[char]) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -31,6 +44,14 @@ fn escape(text: &str, kept: &[char]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_stays_the_same_document() {
+        let value = serde_json::json!({"a\u{202e}": ["\u{9b}\u{7f}\u{feff}", "\u{1b}"]});
+        let safe = json(&format!("{value:#}"));
+        assert!(!safe.chars().any(|c| is_unsafe_to_show(c) && c != '\n'), "{safe}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).expect("JSON"), value);
+    }
 
     #[test]
     fn nothing_steers_the_terminal() {

@@ -13,6 +13,13 @@ pub(crate) enum Fail {
     Connect(ConnectError),
     /// The kernel refused, or the call was lost.
     Call(CallError),
+    /// A failure that may come of two versions talking past each other.
+    Skewed {
+        /// What failed.
+        fail: Box<Fail>,
+        /// Both versions.
+        skew: String,
+    },
     /// Anything else, said in one line.
     Said(String),
     /// Nobody reads our output any more.
@@ -24,7 +31,9 @@ impl Fail {
     pub(crate) fn code(&self) -> ExitCode {
         match self {
             Self::Usage(_) => ExitCode::from(2),
-            Self::Connect(_) | Self::Call(_) | Self::Said(_) | Self::ClosedOutput => ExitCode::FAILURE,
+            Self::Connect(_) | Self::Call(_) | Self::Skewed { .. } | Self::Said(_) | Self::ClosedOutput => {
+                ExitCode::FAILURE
+            }
         }
     }
 }
@@ -38,6 +47,9 @@ impl std::fmt::Display for Fail {
                 Some(data) => write!(f, "{e} {data}"),
                 None => write!(f, "{e}"),
             },
+            Self::Skewed { fail, skew } => {
+                write!(f, "{fail}; {skew}: end it with `shoal kernel stop`, the next call starts the new one")
+            }
             Self::ClosedOutput => f.write_str("stdout is closed"),
         }
     }

@@ -13,6 +13,7 @@ mod out;
 mod records;
 mod siblings;
 mod statedir;
+mod style;
 mod table;
 
 use std::process::ExitCode;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(Fail::ClosedOutput) => ExitCode::FAILURE,
         Err(fail) => {
-            eprintln!("shoal: {}", escape::line(&fail.to_string()));
+            crate::out::note(&format!("shoal: {}", escape::line(&fail.to_string())));
             fail.code()
         }
     }
@@ -42,7 +43,8 @@ fn main() -> ExitCode {
 fn alias(mut words: Vec<std::ffi::OsString>) -> Vec<std::ffi::OsString> {
     let name = words.first().and_then(|w| std::path::Path::new(w).file_name()?.to_str().map(str::to_owned));
     if let Some(command) = name.as_deref().and_then(|n| n.strip_prefix("shoal-")) {
-        words.insert(1, command.into());
+        let command = command.into();
+        words.splice(..1, ["shoal".into(), command]);
     }
     words
 }

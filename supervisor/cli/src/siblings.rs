@@ -9,6 +9,8 @@ use crate::fail::Fail;
 /// Path of a sibling program.
 pub(crate) fn find(name: &str) -> Result<PathBuf, Fail> {
     let own = std::env::current_exe().map_err(|e| Fail::Said(format!("cannot tell where this program lies: {e}")))?;
+    // Homebrew and tarballs link programs into other folders; the roles lie beside the real file.
+    let own = std::fs::canonicalize(&own).unwrap_or(own);
     let folder = own.parent().map(PathBuf::from).unwrap_or_default();
     [folder.join(name), folder.join("../libexec/shoal").join(name)]
         .into_iter()

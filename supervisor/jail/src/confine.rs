@@ -10,8 +10,8 @@ use landlock::{
 use rustix::fs::{FileType, Mode, OFlags, fstat};
 use shoal_proto::supervisor_launcher::{Access, Domain, Ports, Rule};
 
+use crate::failed::Failed;
 use crate::filter::{self, Filter};
-use crate::step::Failed;
 
 /// The newest rights that are asked for: a fixed number, so that the same build asks the same on every host that has
 /// them. An older host is asked for all it has.

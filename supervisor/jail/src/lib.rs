@@ -8,24 +8,45 @@
 //!
 //! What holds is found by trial ([`probe`]): a canary in a throw-away jail tries what a session must not be able to do.
 //!
+//! On macOS a jail is a Seatbelt profile ([`seatbelt`]) around the launcher and everything below it: no namespaces, no
+//! filters, no second layer. `docs/security.md` says what that does not hold.
+//!
 //! Invariant: a step that fails fails the session. There is no jail with a step left out.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::indexing_slicing))]
 // The jail's set-up is file system work: it looks at paths, makes directories and files in the new view.
 #![allow(clippy::disallowed_methods)]
-#![cfg(target_os = "linux")]
 
-mod alias;
-pub mod confine;
-mod filter;
-mod holes;
+mod failed;
+mod host;
 mod lower;
-pub mod make;
+mod order;
+pub mod seatbelt;
+
+#[cfg(target_os = "linux")]
+mod alias;
+#[cfg(target_os = "linux")]
+pub mod confine;
+#[cfg(target_os = "linux")]
+mod filter;
+#[cfg(target_os = "linux")]
+mod holes;
+#[cfg(target_os = "linux")]
 mod network;
-pub mod plan;
-pub mod probe;
+#[cfg(target_os = "linux")]
 mod protect;
+#[cfg(target_os = "linux")]
 mod step;
+#[cfg(target_os = "linux")]
 mod view;
 
-pub use step::{Failed, Step};
+#[cfg_attr(target_os = "macos", path = "darwin/make.rs")]
+pub mod make;
+#[cfg_attr(target_os = "macos", path = "darwin/plan.rs")]
+pub mod plan;
+#[cfg_attr(target_os = "macos", path = "darwin/probe.rs")]
+pub mod probe;
+
+pub use failed::Failed;
+#[cfg(target_os = "linux")]
+pub use step::Step;

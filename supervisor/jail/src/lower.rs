@@ -60,11 +60,13 @@ impl Roots {
         }
     }
 
+    #[cfg(target_os = "linux")]
     /// The whole file system is granted in one way at least, so the view is the host's, with holes.
     pub(crate) fn has_root(&self) -> bool {
         self.0.contains_key(Path::new("/"))
     }
 
+    #[cfg(target_os = "linux")]
     /// Whether anything may be changed at or below a path, or above it.
     pub(crate) fn may_change(&self, path: &Path) -> bool {
         let changes = |access: &Access| access.has(Access::WRITE) || access.has(Access::DELETE);

@@ -5,7 +5,6 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use shoal_sys::fork::{Namespaces, fork};
-use shoal_sys::pidfd::Pidfd;
 use shoal_sys::poll::{Ready, wait};
 use shoal_sys::socket::{self, Carrier};
 use shoal_sys::spawn::Child;
@@ -42,7 +41,7 @@ pub fn make(namespaces: Namespaces, inside: impl FnOnce() -> u8) -> io::Result<C
     let Some((ours, theirs)) = ends else { return Err(io::ErrorKind::NotFound.into()) };
     drop(theirs);
     if let Err(error) = map(&ours, child.pid) {
-        let handle = Pidfd::from(child.pidfd);
+        let handle = child.pidfd;
         handle.signal(libc::SIGKILL)?;
         wait(handle.as_fd(), Ready::READ, Some(HANDSHAKE))?;
         handle.try_reap()?;

@@ -2,56 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use shoal_proto::section::{Network, Section};
-use shoal_proto::supervisor_broker::{Lane, Limits};
+use shoal_proto::section::Network;
 use shoal_proto::supervisor_launcher::{Access, Domain, MAX_RULES, Rule};
 use shoal_proto::{List, Text};
 use shoal_sys::fork::Namespaces;
 use shoal_sys::rlimit::{self, Limit};
 
+use crate::failed::Failed;
 use crate::lower::Roots;
+use crate::order::limits;
+pub use crate::order::{Order, Protected};
 use crate::probe::Host;
-use crate::step::{Failed, Step, take_all};
+use crate::step::{Step, take_all};
 use crate::{network, view};
 
-/// Descriptors of one process; below the broker's own limit, so that no session exhausts what is in flight.
-const OPEN_FILES: u64 = 4096;
-/// Bytes of locked memory, of message queues, and signals in a queue.
-const LOCKED: u64 = 8 * 1024 * 1024;
-const QUEUES: u64 = 800 * 1024;
-const SIGNALS: u64 = 4096;
 /// How much sooner than others the kernel ends a session's processes when memory is out.
 const OOM_SCORE: &str = "500";
-
-/// Places of the kernel itself.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Protected {
-    /// State directory and socket (or the directory that holds nothing else): not there for any session.
-    pub hidden: Vec<PathBuf>,
-    /// The roles' executables: never writable.
-    pub programs: Vec<PathBuf>,
-    /// The user's home.
-    pub home: Option<PathBuf>,
-    /// The user's runtime directory.
-    pub runtime: Option<PathBuf>,
-    /// The kernel's uid.
-    pub uid: u32,
-}
-
-/// What is ordered.
-#[derive(Clone, Copy, Debug)]
-pub struct Order<'a> {
-    /// The compiled rules.
-    pub section: &'a Section,
-    /// Where the session starts, without symbolic links.
-    pub cwd: &'a Path,
-    /// Limits that lower the section's.
-    pub limits: &'a Limits,
-    /// Approved effects beyond the section.
-    pub lane: Option<&'a Lane>,
-    /// The kernel's own places.
-    pub kernel: &'a Protected,
-}
 
 /// A jail that can be entered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,32 +136,11 @@ fn rules(roots: &Roots, own_processes: bool) -> List<Rule, MAX_RULES> {
     List::new(rules.take(MAX_RULES).collect::<Vec<_>>()).unwrap_or_default()
 }
 
-fn limits(order: &Order<'_>) -> Vec<(Limit, u64)> {
-    let section = &order.section.limits;
-    let lower = |a: Option<u64>, b: Option<u64>| match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
-    };
-    let open_files = lower(section.open_files.map(u64::from), order.limits.open_files.map(u64::from));
-    let mut limits = vec![
-        (Limit::Core, 0),
-        (Limit::OpenFiles, open_files.map_or(OPEN_FILES, |n| n.min(OPEN_FILES))),
-        (Limit::LockedMemory, LOCKED),
-        (Limit::MessageQueues, QUEUES),
-        (Limit::PendingSignals, SIGNALS),
-    ];
-    let optional = [
-        (Limit::Processes, lower(section.pids.map(u64::from), order.limits.pids.map(u64::from))),
-        (Limit::AddressSpace, lower(section.memory, order.limits.memory)),
-        (Limit::Cpu, lower(section.cpu_seconds, order.limits.cpu_seconds)),
-    ];
-    limits.extend(optional.into_iter().filter_map(|(limit, value)| Some((limit, value?))));
-    limits
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shoal_proto::section::Section;
+    use shoal_proto::supervisor_broker::Limits;
 
     fn list(globs: &[&str]) -> List<Text<4096>, 4096> {
         List::new(globs.iter().map(|glob| Text::new(*glob).unwrap()).collect::<Vec<_>>()).unwrap()

@@ -12,56 +12,16 @@ use rustix::process::Pid;
 use shoal_proto::List;
 use shoal_proto::section::{Network, Section};
 use shoal_proto::supervisor_broker::Limits;
-use shoal_sys::pidfd::Pidfd;
 use shoal_sys::poll::{Ready, wait};
 use shoal_sys::rlimit::Limit;
 use shoal_sys::spawn::{Command, Program, Stage};
 
+pub use crate::host::{Host, Target};
 use crate::plan::{Order, Plan, Protected, plan};
 use crate::{confine, holes, make};
 
 /// The whole trial takes some milliseconds.
 const DEADLINE: Duration = Duration::from_secs(5);
-
-/// What holds on this host.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Host {
-    /// A jail with namespaces can be made.
-    pub namespaces: bool,
-    /// Landlock ABI, 0 when absent.
-    pub landlock_abi: u32,
-    /// Filters can be installed.
-    pub seccomp: bool,
-    /// Claims that hold, bit `n - 1` for `Cn`.
-    pub claims: u16,
-    /// Why there is no full jail and what to do, empty when there is one.
-    pub missing: String,
-}
-
-impl Host {
-    /// `L3` with namespaces, Landlock and seccomp; `L2` without namespaces; `L1` with seccomp alone; `L0` with nothing.
-    pub fn level(&self) -> &'static str {
-        /// Scopes keep signals inside; without a pid namespace nothing else does.
-        const SCOPES: u32 = 6;
-        match (self.seccomp, self.namespaces, self.landlock_abi) {
-            (true, true, 1..) => "L3",
-            (true, false, SCOPES..) => "L2",
-            (true, _, _) => "L1",
-            (false, _, _) => "L0",
-        }
-    }
-}
-
-/// What the canary attacks.
-#[derive(Clone, Debug)]
-pub struct Target<'a> {
-    /// The kernel's own places.
-    pub kernel: &'a Protected,
-    /// The state directory.
-    pub state: &'a Path,
-    /// The public socket, listening.
-    pub socket: &'a Path,
-}
 
 /// Tries the strongest jail first, and a weaker one when it cannot be made. The caller must have one thread; it is the
 /// canary's victim.
@@ -96,7 +56,7 @@ fn trial(target: &Target<'_>, host: &Host) -> Result<u16, String> {
     let made = make::make(plan.namespaces, || canary(&plan, target, &services, victim, theirs.as_fd()));
     let child = made.map_err(|e| format!("namespaces cannot be made: {e}; {}", remedy(&e)))?;
     drop(theirs);
-    let handle = Pidfd::from(child.pidfd);
+    let handle = child.pidfd;
     let ended = wait(handle.as_fd(), Ready::READ, Some(DEADLINE)).map_err(|e| e.to_string())?;
     if !ended {
         handle.signal(libc::SIGKILL).map_err(|e| e.to_string())?;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use shoal_sys::mount;
 
+use crate::failed::Failed;
+
 /// One step; paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -59,18 +61,6 @@ pub enum Depth {
     Alone,
     /// And everything mounted below it.
     Below,
-}
-
-/// A step that failed.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot {step}: {error}")]
-pub struct Failed {
-    /// The step in words.
-    pub step: String,
-    /// Why.
-    pub error: io::Error,
-    /// The session's directory is not in the jail's view.
-    pub no_such_dir: bool,
 }
 
 impl Step {

@@ -13,11 +13,13 @@ pub mod mcp;
 pub mod place;
 pub mod processes;
 pub mod programs;
+pub mod terminal;
 
 pub use client::{Client, RpcError};
 pub use kernel::Kernel;
 pub use mcp::Mcp;
 pub use place::Place;
+pub use terminal::Terminal;
 
 use std::time::Duration;
 

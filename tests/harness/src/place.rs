@@ -17,6 +17,11 @@ const FIRST_UID: u32 = 1_200_000;
 /// One change of user at a time: the effective uid belongs to the whole process.
 static ACTING: Mutex<()> = Mutex::new(());
 
+/// Whether the test runs as root.
+pub fn is_root() -> bool {
+    Uid::effective().is_root()
+}
+
 /// Does something as another user, when the test runs as root: a kernel talks to its own user only.
 pub fn acting_as<T>(uid: u32, work: impl FnOnce() -> T) -> T {
     let me = Uid::effective();

@@ -16,7 +16,7 @@ const PROGRAMS: [&str; 8] = [
 ];
 
 /// Folder the build put the programs into: that of the test, without `deps`.
-fn built() -> PathBuf {
+pub fn built() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let folder = test.ancestors().nth(2).expect("a test lies in target/PROFILE/deps").to_path_buf();
     for program in PROGRAMS {

@@ -53,6 +53,7 @@ impl Roles {
         Self { worker_image, ptyd_image, arguments, environment, worker: None, ptyd: None, epoch: 0, ptyd_epoch: 0 }
     }
 
+    #[cfg(target_os = "linux")]
     /// The open executables, which must stay executable whatever the launcher confines itself to.
     pub(crate) fn images(&self) -> Vec<BorrowedFd<'_>> {
         [&self.worker_image].into_iter().chain(&self.ptyd_image).map(AsFd::as_fd).collect()

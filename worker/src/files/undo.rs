@@ -5,7 +5,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode};
 use serde::{Deserialize, Serialize};
 use shoal_eval::host::At;
 use shoal_value::{ErrorValue, code};
@@ -58,7 +58,7 @@ pub(crate) struct Inverse {
     before: Known,
     /// Contents and mode of the file it was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    prior: Option<(String, u32)>,
+    prior: Option<(String, RawMode)>,
     /// What it became.
     after: Known,
     /// Where it was moved to, base64: taking it back moves it from there.
@@ -70,7 +70,7 @@ pub(crate) struct Inverse {
 pub(crate) struct Before {
     path: Vec<u8>,
     known: Known,
-    prior: Option<(Vec<u8>, u32)>,
+    prior: Option<(Vec<u8>, RawMode)>,
 }
 
 impl Before {
@@ -208,7 +208,7 @@ fn look(path: &[u8]) -> Known {
 }
 
 /// Contents and mode of a file that is not too long.
-fn contents(path: &[u8]) -> Option<(Vec<u8>, u32)> {
+fn contents(path: &[u8]) -> Option<(Vec<u8>, RawMode)> {
     use std::io::Read as _;
     let flags = BASE | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let fd = rustix::fs::openat(CWD, path, flags, Mode::empty()).ok()?;
@@ -218,7 +218,7 @@ fn contents(path: &[u8]) -> Option<(Vec<u8>, u32)> {
     (bytes.len() as u64 <= MAX_PRIOR).then_some((bytes, stat.st_mode & 0o7777))
 }
 
-fn restore(path: &[u8], bytes: &[u8], mode: u32) -> std::io::Result<()> {
+fn restore(path: &[u8], bytes: &[u8], mode: RawMode) -> std::io::Result<()> {
     use std::io::Write as _;
     let flags = BASE | OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
     let fd = rustix::fs::openat(CWD, path, flags, Mode::from_raw_mode(mode))?;

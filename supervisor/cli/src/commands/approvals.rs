@@ -62,7 +62,8 @@ fn listing(result: &Value) -> String {
     }
 }
 
-fn shown(approval: &Value) -> String {
+/// A plan in full, for a decision.
+pub(super) fn shown(approval: &Value) -> String {
     let mut out = String::new();
     for (name, member) in [
         ("plan", "plan_ref"),

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::args::Events;
 use crate::context::Context;
 use crate::fail::Fail;
-use crate::out;
+use crate::{escape, out};
 
 /// Prints events until the connection or the reader ends.
 pub(crate) fn run(context: &Context, action: Events) -> Result<ExitCode, Fail> {
@@ -19,7 +19,7 @@ pub(crate) fn run(context: &Context, action: Events) -> Result<ExitCode, Fail> {
         while let Some(event) = subscription.next().await {
             let dropped = subscription.dropped();
             if dropped > 0 {
-                eprintln!("shoal: {dropped} events were dropped after {seen:?}; read them with --since");
+                out::note(&format!("shoal: {dropped} events were dropped after {seen:?}; read them with --since"));
             }
             seen = Some(event.seq);
             let mut line =
@@ -27,7 +27,7 @@ pub(crate) fn run(context: &Context, action: Events) -> Result<ExitCode, Fail> {
             if let Some(owner) = &event.owner {
                 line["owner"] = json!(owner);
             }
-            out::line(&line.to_string())?;
+            out::line(&escape::json(&line.to_string()))?;
         }
         Err(Fail::Said("the connection to the kernel was lost; go on with --since".to_owned()))
     })

@@ -61,7 +61,7 @@ fn shown(result: &Value) -> Result<(), Fail> {
     if result.get("task").is_some() {
         let why = if result["timed_out"] == json!(true) { "still running" } else { "started" };
         return out::line(&format!(
-            "{} {why}; see it with: shoal events tail {}",
+            "{} {why}; see it in: shoal top (or: shoal events tail {})",
             text(result, "task"),
             text(result, "events")
         ));
@@ -74,15 +74,32 @@ fn shown(result: &Value) -> Result<(), Fail> {
 fn status_of(result: &Value) -> ExitCode {
     let outcome = result.get("value").filter(|v| v["$"] == json!("outcome"));
     match outcome {
-        Some(outcome) if outcome["ok"] == json!(false) => command_status(outcome.get("status"), outcome.get("signal")),
+        Some(outcome) if outcome["ok"] == json!(false) => {
+            command_status(outcome.get("status"), outcome.get("signal").and_then(Value::as_str))
+        }
         _ => ExitCode::SUCCESS,
     }
 }
 
-fn command_status(status: Option<&Value>, signal: Option<&Value>) -> ExitCode {
+/// The status as it is, 128 and the number of the signal, or 1.
+fn command_status(status: Option<&Value>, signal: Option<&str>) -> ExitCode {
     let number = status.and_then(Value::as_u64).and_then(|s| u8::try_from(s).ok()).filter(|s| *s != 0);
-    let by_signal = signal.and_then(Value::as_u64).and_then(|s| u8::try_from(s.saturating_add(128)).ok());
+    let by_signal = signal.and_then(shoal_sys::signal::number).and_then(|n| u8::try_from(n.saturating_add(128)).ok());
     ExitCode::from(number.or(by_signal).unwrap_or(1))
+}
+
+/// Says what went wrong with a run, and what to do about it.
+pub(super) fn complain(error: &RpcError, with_stderr: bool) {
+    let data = error.data.as_ref().unwrap_or(&Value::Null);
+    let stderr = text(data, "stderr");
+    if with_stderr && !stderr.is_empty() {
+        out::note(escape::block(&stderr).trim_end_matches('\n'));
+    }
+    out::note(&format!("shoal: {}", escape::line(&error.message)));
+    let hint = text(data, "hint");
+    if !hint.is_empty() {
+        out::note(&format!("hint: {}", escape::line(&hint)));
+    }
 }
 
 /// Says what went wrong; the exit code is the command's own, 2 for a parse error, else 1.
@@ -91,19 +108,12 @@ fn failed(context: &Context, error: &RpcError) -> Result<ExitCode, Fail> {
     if context.json {
         out::json(&json!({"error": {"code": error.code, "message": error.message, "data": data}}))?;
     } else {
-        let stderr = text(&data, "stderr");
-        if !stderr.is_empty() {
-            eprint!("{}", escape::block(&stderr));
-        }
-        eprintln!("shoal: {}", escape::line(&error.message));
-        let hint = text(&data, "hint");
-        if !hint.is_empty() {
-            eprintln!("hint: {}", escape::line(&hint));
-        }
+        complain(error, true);
     }
     Ok(match error.code {
         -32001 => ExitCode::from(2),
-        -32002 => command_status(data.get("status"), None),
+        // A raised error names the signal in its message alone.
+        -32002 => command_status(data.get("status"), error.message.rsplit(' ').next()),
         _ => ExitCode::FAILURE,
     })
 }

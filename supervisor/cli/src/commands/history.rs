@@ -71,7 +71,7 @@ async fn follow(context: &Context, owner: Option<&str>) -> Result<ExitCode, Fail
     while let Some(event) = subscription.next().await {
         let dropped = subscription.dropped();
         if dropped > 0 {
-            eprintln!("shoal: {dropped} rows went by unseen; `shoal history` has them");
+            out::note(&format!("shoal: {dropped} rows went by unseen; `shoal history` has them"));
         }
         let Some(id) = event.payload["v"]["entry_id"]["v"].as_i64() else { continue };
         let row = row_of(&records, id).await?;

@@ -1,9 +1,9 @@
 //! `shoal policy`: check files, explain verdicts.
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use serde_json::{Value, json};
-use shoal_client::Vars;
 
 use crate::args::Policy;
 use crate::context::{Context, call, items, text};
@@ -13,39 +13,49 @@ use crate::{escape, out, siblings};
 /// Carries out the action.
 pub(crate) fn run(context: &Context, action: Policy) -> Result<ExitCode, Fail> {
     match action {
-        Policy::Check { files } => check(files),
+        Policy::Check { files } => check(context, files),
         Policy::Explain { src } => explain(context, &src),
     }
 }
 
 /// Compiles the files with the program that the kernel uses; without files, those of the configuration directory.
-fn check(mut files: Vec<std::path::PathBuf>) -> Result<ExitCode, Fail> {
-    let vars = Vars::of_process();
-    let home = vars.path("HOME").unwrap_or_default();
+fn check(context: &Context, mut files: Vec<PathBuf>) -> Result<ExitCode, Fail> {
     if files.is_empty() {
-        let folder = vars.path("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config")).join("shoal");
+        let Some(folder) = context.config_dir() else {
+            let said =
+                "there is no home directory to look for policy files in; the built-in policy allows you everything";
+            out::either(context, &json!({"ok": true, "files": []}), said)?;
+            return Ok(ExitCode::SUCCESS);
+        };
         let found = ["leash.toml", "shoal.toml"].map(|name| Some(folder.join(name)).filter(|path| path.exists()));
         // Their places tell them apart: a missing one is as good as an empty one.
         if found.iter().any(Option::is_some) {
             files = found.into_iter().map(|path| path.unwrap_or_else(|| "/dev/null".into())).collect();
         } else {
-            out::line(&format!("no policy file in {}; the built-in policy allows you everything", folder.display()))?;
+            let said = format!("no policy file in {}; the built-in policy allows you everything", folder.display());
+            out::either(context, &json!({"ok": true, "files": []}), &escape::line(&said))?;
             return Ok(ExitCode::SUCCESS);
         }
     }
     let program = siblings::find("shoal-policy")?;
-    let status = Command::new(&program)
+    let checked = Command::new(&program)
         .args(["--uid", "0", "--home"])
-        .arg(&home)
+        .arg(context.vars().path("HOME").unwrap_or_default())
         .arg("--check")
         .args(&files)
-        .status()
+        .output()
         .map_err(|e| Fail::Said(format!("cannot run {}: {e}", program.display())))?;
-    if status.success() {
+    let errors = String::from_utf8_lossy(&checked.stderr).trim().to_owned();
+    let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+    let is_good = checked.status.success();
+    if context.json {
+        out::json(&json!({"ok": is_good, "files": names, "errors": errors.lines().collect::<Vec<_>>()}))?;
+    } else if is_good {
         out::line("the policy is well formed")?;
-        return Ok(ExitCode::SUCCESS);
+    } else {
+        out::note(&escape::block(&errors));
     }
-    Ok(ExitCode::FAILURE)
+    Ok(if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// What the policy in force makes of a source, for the session it would run in.
@@ -58,8 +68,8 @@ fn explain(context: &Context, src: &str) -> Result<ExitCode, Fail> {
         out::json(&result)?;
         return Ok(ExitCode::SUCCESS);
     }
-    out::line(&format!("verdict        {}", text(&result, "verdict")))?;
-    out::line(&format!("reversibility  {}", text(&result, "reversibility")))?;
+    out::line(&format!("verdict        {}", escape::line(&text(&result, "verdict"))))?;
+    out::line(&format!("reversibility  {}", escape::line(&text(&result, "reversibility"))))?;
     for effect in items(&result, "effects") {
         out::line(&format!("effect         {}", escape::line(&effect_text(effect))))?;
     }

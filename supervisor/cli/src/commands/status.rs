@@ -60,7 +60,7 @@ fn row(process: &Value) -> Vec<String> {
 }
 
 /// Bytes in MiB with one decimal.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     let tenths = bytes.saturating_mul(10) / (1024 * 1024);
     format!("{}.{} MiB", tenths / 10, tenths % 10)
 }

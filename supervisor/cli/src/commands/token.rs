@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, action: Token) -> Result<ExitCode, Fail> {
         _ if context.json => out::json(&result)?,
         Token::Create { .. } => {
             out::line(&text(&result, "token"))?;
-            eprintln!("created {} (secret shown once)", text(&result, "id"));
+            out::note(&format!("created {} (secret shown once)", text(&result, "id")));
         }
         Token::List => listing(&result)?,
         Token::Revoke { id } => out::line(&format!("revoked {id}"))?,

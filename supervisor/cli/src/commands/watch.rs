@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::args::Watch;
 use crate::context::{Context, call, items, text};
 use crate::fail::Fail;
-use crate::{out, table};
+use crate::{escape, out, table};
 
 /// Carries out the action.
 pub(crate) fn run(context: &Context, action: Watch) -> Result<ExitCode, Fail> {
@@ -34,12 +34,8 @@ pub(crate) fn run(context: &Context, action: Watch) -> Result<ExitCode, Fail> {
     match action {
         _ if context.json => out::json(&result)?,
         Watch::Start { .. } => {
-            out::line(&format!(
-                "watching {} as {} ({})",
-                text(&result, "uri"),
-                text(&result, "name"),
-                text(&result, "shape")
-            ))?;
+            let [uri, name, shape] = ["uri", "name", "shape"].map(|member| escape::line(&text(&result, member)));
+            out::line(&format!("watching {uri} as {name} ({shape})"))?;
         }
         Watch::Stop { name } if stopped => out::line(&format!("stopped {name}"))?,
         Watch::Stop { name } => return Err(Fail::Said(format!("there is no watch `{name}`"))),

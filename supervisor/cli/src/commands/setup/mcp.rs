@@ -1,10 +1,9 @@
 //! `shoal setup mcp CLIENT`: the registration of `shoal-mcp`, printed or entered into the client's configuration.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
-use shoal_client::Vars;
 
 use super::config_file::{self, ConfigFile};
 use crate::args::{McpClient, SetupMcp};
@@ -20,31 +19,32 @@ const PLACES: [&str; 3] = ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XDG_CONFIG_HOME
 pub(crate) fn run(context: &Context, asked: SetupMcp) -> Result<ExitCode, Fail> {
     let program = siblings::find("shoal-mcp")?;
     let program = std::fs::canonicalize(&program).unwrap_or(program);
-    let home = Vars::of_process().path("HOME").ok_or_else(|| Fail::Said("HOME is not set".to_owned()))?;
     let client = asked.client;
-    let file = (asked.write && !asked.print).then(|| open(client, &home)).transpose()?;
+    let file = (asked.write && !asked.print).then(|| open(client, context)).transpose()?;
     // Asked for last: a configuration that cannot be changed costs no token.
     let token = asked.principal.as_deref().map(|principal| create_token(context, principal)).transpose()?;
     let entry = Entry { program: program.display().to_string(), session: context.config.session.clone(), token };
     let Some(file) = file else {
-        out::line(&entry.text(client))?;
+        out::either(context, &json!({"text": entry.text(client)}), &entry.text(client))?;
         return Ok(ExitCode::SUCCESS);
     };
+    let path = file.path().display().to_string();
     let (before, after) = (file.text(), entry.entered(client, &file)?);
     if before == Some(after.as_str()) {
-        out::line(&format!("{} has shoal already", file.path().display()))?;
+        out::either(context, &json!({"path": path, "changed": false}), &format!("{path} has shoal already"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let backup = file.replace(&after, entry.token.is_some())?;
-    out::line(&format!("entered shoal into {}", file.path().display()))?;
-    if let Some(backup) = backup {
-        out::line(&format!("the file as it was: {}", backup.display()))?;
-    }
+    let backup = backup.map(|backup| backup.display().to_string());
+    let kept = backup.as_ref().map(|backup| format!("\nthe file as it was: {backup}")).unwrap_or_default();
+    let document = json!({"path": path, "changed": true, "backup": backup});
+    out::either(context, &document, &format!("entered shoal into {path}{kept}"))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The configuration of a client: of the user where the client has one for all projects, else of this directory.
-fn open(client: McpClient, home: &Path) -> Result<ConfigFile, Fail> {
+fn open(client: McpClient, context: &Context) -> Result<ConfigFile, Fail> {
+    let home = context.vars().path("HOME").ok_or_else(|| Fail::Said("HOME is not set".to_owned()))?;
     ConfigFile::open(&match client {
         McpClient::Claude => home.join(".claude.json"),
         McpClient::Cursor => home.join(".cursor/mcp.json"),
@@ -58,11 +58,8 @@ fn open(client: McpClient, home: &Path) -> Result<ConfigFile, Fail> {
 /// A token for an agent of its own; its secret goes into the client's environment and nowhere else.
 fn create_token(context: &Context, principal: &str) -> Result<String, Fail> {
     let created = token::create(context, &json!({"principal": principal, "profile": "mcp"}))?;
-    eprintln!(
-        "created {} for {principal}; `shoal token revoke {}` ends it",
-        text(&created, "id"),
-        text(&created, "id")
-    );
+    let id = text(&created, "id");
+    out::note(&format!("created {id} for {principal}; `shoal token revoke {id}` ends it"));
     Ok(text(&created, "token"))
 }
 

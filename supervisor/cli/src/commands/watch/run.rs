@@ -151,10 +151,10 @@ async fn answer(notices: &[Notice], follow: &WatchRun) -> Result<(), Fail> {
     let ran = tokio::task::spawn_blocking(move || run_command(&command, &named, &uri, text.as_bytes()));
     let ran = ran.await.map_err(|error| Fail::Said(format!("the command's thread: {error}")))?;
     match ran {
-        Err(why) => eprintln!("shoal: --on-notice: {why}"),
+        Err(why) => out::note(&format!("shoal: --on-notice: {why}")),
         Ok(reply) if is_reply(&reply) => out::line(&reply)?,
         Ok(_) if follow.verbose => {
-            eprintln!("{}", json!({"event": "reply.suppressed", "name": names.join(" ")}));
+            out::note(&json!({"event": "reply.suppressed", "name": names.join(" ")}).to_string());
         }
         Ok(_) => {}
     }
