@@ -13,7 +13,7 @@ use shoal_eval::cancel::CancelReason;
 use shoal_eval::host::Dir;
 use shoal_eval::place::{Env, Place};
 use shoal_eval::request::{Evaluators, State};
-use shoal_eval::stack::Threads;
+use shoal_eval::stack::{self, Threads};
 use shoal_proto::broker_worker::{Cancel, OpenRun, Prepare, Setup, ToBroker, ToWorker, WorkerHello};
 use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
 use shoal_proto::launcher_worker::RunId;
