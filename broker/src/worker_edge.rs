@@ -254,7 +254,8 @@ impl Broker {
         let label = session.label();
         let id = session.id.take();
         crate::log::line(format_args!("session {label}: violation by its worker: {what}; its processes are ended"));
-        self.lose_worker(sid, "it broke the protocol");
+        let why = crate::json::one_line(&format!("it broke the protocol: {what}"), 512);
+        self.lose_worker(sid, &why);
         if let Some(session) = self.sessions.at_mut(sid) {
             session.launcher = None;
             session.ptyd = None;

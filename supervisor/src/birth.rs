@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use shoal_jail::make::make;
-use shoal_jail::plan::{Order, Protected, plan};
+use shoal_jail::plan::{Order, Protected};
 use shoal_jail::probe::Host;
 use shoal_proto::hello::BUILD;
 use shoal_proto::section::Section;
@@ -15,6 +15,7 @@ use shoal_proto::{EDGE_VERSION, Hello, List, Text};
 use shoal_sys::pidfd::Pidfd;
 
 use crate::edges::{self, LauncherChan};
+use crate::means::Means;
 use crate::roles::{self, Roles, word};
 
 /// What to do where no first process can be made.
@@ -75,6 +76,7 @@ pub(crate) fn hello(generation: u32) -> Hello {
 /// What every session is made with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Makings<'a> {
+    pub(crate) means: Means,
     pub(crate) roles: &'a Roles,
     pub(crate) kernel: &'a Protected,
     pub(crate) host: &'a Host,
@@ -93,7 +95,7 @@ pub(crate) fn launch(
     let cwd = resolve(Path::new(order.cwd.as_str()))?;
     let lane = order.lane.as_ref();
     let jail = Order { section, cwd: &cwd, limits: &order.limits, lane, kernel: makings.kernel };
-    let plan = plan(&jail, makings.host);
+    let plan = (makings.means.plan)(&jail, makings.host);
     let section = section.encode().map_err(|e| Failed::at(format!("encode the section: {e}"), 0))?;
     let section =
         shoal_sys::memfd::sealed("shoal-section", &section).map_err(Failed::io("make the section's memfd"))?;
@@ -106,7 +108,7 @@ pub(crate) fn launch(
     let fds = [lower.as_fd(), roles.worker.as_fd(), roles.ptyd.as_fd()];
     let command = roles::command(&roles.launcher, words, &null, makings.stderr, &fds).setsid().die_with_parent();
     let child = make(plan.namespaces, || {
-        match plan.enter() {
+        match (makings.means.enter)(&plan) {
             Ok(()) => {
                 let error = command.exec();
                 tell_failure(&their_report, error.stage.name(), error.errno, false);

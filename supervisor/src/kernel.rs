@@ -17,6 +17,7 @@ use crate::drain::Drain;
 use crate::edges::BrokerChan;
 use crate::lifecycle::{Act, Life};
 use crate::listener::Listener;
+use crate::means::Means;
 use crate::options::Options;
 use crate::policy::{Files, Policy, Run};
 use crate::refuse::{PATIENCE, refuse_all};
@@ -43,6 +44,7 @@ pub(crate) struct Broker {
 pub(crate) struct Kernel {
     pub(crate) options: Options,
     pub(crate) vars: Vars,
+    pub(crate) means: Means,
     pub(crate) state: StateDir,
     pub(crate) listener: Listener,
     pub(crate) roles: Roles,

@@ -106,7 +106,8 @@ impl Kernel {
         } else {
             std::os::fd::AsFd::as_fd(&null)
         };
-        let makings = Makings { roles: &self.roles, kernel: &self.protected, host: &self.host, stderr };
+        let makings =
+            Makings { means: self.means, roles: &self.roles, kernel: &self.protected, host: &self.host, stderr };
         let newborn = birth::launch(&makings, section, &order, id)?;
         self.next_session += 1;
         let session = Session {

@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use shoal_jail::plan::Protected;
-use shoal_jail::probe::{Target, probe};
+use shoal_jail::probe::Target;
 use shoal_place::{Directory, PlaceError, Places, Vars, fits, is_session_name};
-use shoal_sys::rlimit::{Limit, raise_to_hard, set_limits};
+use shoal_sys::rlimit::{Limit, raise_to_hard};
 use shoal_sys::signal::SignalFd;
 
 use crate::fault::{StartError, because};
 use crate::kernel::{Kernel, clock, wall_ns};
 use crate::lifecycle::Life;
 use crate::listener::Listener;
+use crate::means::Means;
 use crate::options::Options;
 use crate::policy::{Files, Run};
 use crate::roles::Roles;
@@ -26,9 +27,9 @@ use crate::watch::Watch;
 use crate::{log, notify};
 
 /// Brings the kernel up to the point where its loop runs.
-pub(crate) fn start(options: Options, vars: Vars) -> Result<Kernel, StartError> {
+pub(crate) fn start(options: Options, vars: Vars, means: Means) -> Result<Kernel, StartError> {
     let start_dir = std::env::current_dir().map_err(because("cannot name the current directory"))?;
-    restrict_self()?;
+    restrict_self(&means)?;
     let signals = SignalFd::new(&[libc::SIGCHLD, libc::SIGHUP, libc::SIGTERM, libc::SIGINT])
         .map_err(because("cannot take signals"))?;
     let activated = Listener::activated()?;
@@ -51,7 +52,7 @@ pub(crate) fn start(options: Options, vars: Vars) -> Result<Kernel, StartError> 
         }
     };
     state.announce(&listener.path)?;
-    prepare(options, vars, state, listener, files, start_dir, signals)
+    prepare(Prepared { options, vars, means, state, listener, files, start_dir, signals })
 }
 
 fn state_path(options: &Options, places: &Places<'_>) -> Result<PathBuf, PlaceError> {
@@ -70,15 +71,20 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_empty| path.to_owned())
 }
 
-fn prepare(
+/// What is there before the policy is compiled and the host is tried.
+struct Prepared {
     options: Options,
     vars: Vars,
+    means: Means,
     state: StateDir,
     listener: Listener,
     files: Files,
     start_dir: PathBuf,
     signals: SignalFd,
-) -> Result<Kernel, StartError> {
+}
+
+fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
+    let Prepared { options, vars, means, state, listener, files, start_dir, signals } = prepared;
     let executable = std::env::current_exe().map_err(because("cannot find my own executable"))?;
     // A link in another folder may have started it; the roles lie beside the real file.
     let executable = std::fs::canonicalize(&executable).unwrap_or(executable);
@@ -96,7 +102,7 @@ fn prepare(
     };
     let runtime = vars.path("XDG_RUNTIME_DIR");
     let protected = protected(&state, &listener, &roles, &files, runtime);
-    let host = probe(&Target { kernel: &protected, state: &state.path, socket: &listener.path });
+    let host = (means.probe)(&Target { kernel: &protected, state: &state.path, socket: &listener.path });
     if !host.missing.is_empty() {
         log::line(&format!("sessions get no full jail ({}): {}", host.level(), host.missing));
     }
@@ -111,6 +117,7 @@ fn prepare(
     Ok(Kernel {
         options,
         vars,
+        means,
         state,
         listener,
         roles,
@@ -155,19 +162,14 @@ fn protected(
 }
 
 /// What holds for this process and what is inherited from it.
-fn restrict_self() -> Result<(), StartError> {
+fn restrict_self(means: &Means) -> Result<(), StartError> {
     shoal_sys::signal::ignore_pipe();
     shoal_sys::prctl::set_name("shoal-kernel").map_err(because("cannot name the process"))?;
     // Sockets that are on their way count against this limit too.
     raise_to_hard(Limit::OpenFiles).map_err(because("cannot raise the limit of open files"))?;
-    set_limits(Limit::Core, 0, 0).map_err(because("cannot turn core files off"))?;
     #[cfg(target_os = "linux")]
-    {
-        shoal_sys::prctl::set_subreaper().map_err(because("cannot adopt orphans"))?;
-        shoal_sys::prctl::set_no_new_privs().map_err(because("cannot give up new privileges"))?;
-        shoal_sys::prctl::set_dumpable(false).map_err(because("cannot hide from programs of the same user"))?;
-    }
-    Ok(())
+    shoal_sys::prctl::set_subreaper().map_err(because("cannot adopt orphans"))?;
+    (means.restrict)().map_err(|failed| StartError::Failed(failed.to_string()))
 }
 
 /// Removes what a kernel leaves behind when it ends in order.

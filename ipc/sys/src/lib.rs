@@ -30,6 +30,8 @@ pub mod socket;
 pub mod spawn;
 pub mod user;
 
+#[cfg(all(target_os = "linux", feature = "attack"))]
+pub mod attack;
 #[cfg(target_os = "linux")]
 pub mod caps;
 #[cfg(target_os = "linux")]

@@ -46,7 +46,17 @@ const FILES: &[&str] = &[
 ];
 
 /// Directories below the home that hold sockets of a person's programs.
-const HOME_DIRS: &[&str] = &[".emacs.d/server", ".tmux", ".screen", ".docker/run", ".colima", ".lima", ".orbstack/run"];
+const HOME_DIRS: &[&str] =
+    &[".emacs.d/server", ".tmux", ".screen", ".docker/run", ".colima", ".lima", ".orbstack/run", ".ssh/agent"];
+
+/// Single control sockets below the home.
+const HOME_FILES: &[&str] = &[
+    ".gnupg/S.gpg-agent",
+    ".gnupg/S.gpg-agent.extra",
+    ".gnupg/S.gpg-agent.ssh",
+    ".gnupg/S.keyboxd",
+    ".gnupg/S.scdaemon",
+];
 
 /// The directories of this host that are hidden, without symbolic links.
 pub(crate) fn dirs(home: Option<&Path>, runtime: Option<&Path>) -> Vec<PathBuf> {
@@ -62,8 +72,9 @@ pub(crate) fn dirs(home: Option<&Path>, runtime: Option<&Path>) -> Vec<PathBuf> 
 }
 
 /// The single files of this host that are covered.
-pub(crate) fn files(hidden: &[PathBuf]) -> Vec<PathBuf> {
-    let all = FILES.iter().filter_map(|path| std::fs::canonicalize(path).ok());
+pub(crate) fn files(home: Option<&Path>, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    let in_home = home.into_iter().flat_map(|home| HOME_FILES.iter().map(|name| home.join(name)));
+    let all = FILES.iter().map(PathBuf::from).chain(in_home).filter_map(|path| std::fs::canonicalize(path).ok());
     let mut found: Vec<PathBuf> =
         all.filter(|path| !path.is_dir() && !hidden.iter().any(|dir| path.starts_with(dir))).collect();
     found.sort();
@@ -83,6 +94,10 @@ mod tests {
         let found = dirs(Some(&home), None);
         assert!(found.contains(&home.join(".emacs.d/server")));
         assert!(!found.contains(&home.join(".tmux")), "only what is there");
+        std::fs::create_dir_all(home.join(".gnupg")).unwrap();
+        std::fs::write(home.join(".gnupg/S.gpg-agent"), "").unwrap();
+        assert_eq!(files(Some(&home), &[]).last(), Some(&home.join(".gnupg/S.gpg-agent")));
+        assert!(!files(Some(&home), &[home.join(".gnupg")]).iter().any(|path| path.starts_with(&home)));
         let found = dirs(Some(&home), Some(&home));
         assert!(found.contains(&home) && !found.contains(&home.join(".emacs.d/server")));
         std::fs::remove_dir_all(home).unwrap();

@@ -43,7 +43,8 @@ pub struct Order<'a> {
     pub kernel: &'a Protected,
 }
 
-/// Limits of a session's processes.
+/// What holds for every process of the session. The limit of memory is not among them: the launcher gives it to each
+/// program, because the worker reserves more address space for stacks than most limits allow.
 pub(crate) fn limits(order: &Order<'_>) -> Vec<(Limit, u64)> {
     let section = &order.section.limits;
     let lower = |a: Option<u64>, b: Option<u64>| match (a, b) {
@@ -60,7 +61,6 @@ pub(crate) fn limits(order: &Order<'_>) -> Vec<(Limit, u64)> {
     ];
     let optional = [
         (Limit::Processes, lower(section.pids.map(u64::from), order.limits.pids.map(u64::from))),
-        (Limit::AddressSpace, lower(section.memory, order.limits.memory)),
         (Limit::Cpu, lower(section.cpu_seconds, order.limits.cpu_seconds)),
     ];
     limits.extend(optional.into_iter().filter_map(|(limit, value)| Some((limit, value?))));

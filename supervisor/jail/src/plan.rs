@@ -73,16 +73,7 @@ impl Plan {
     /// Enters the jail: for the first process of the namespaces, which becomes the launcher right after. Capabilities are
     /// gone when this returns.
     pub fn enter(&self) -> Result<(), Failed> {
-        let failed = |step: &str| {
-            let step = step.to_owned();
-            move |error| Failed { step, error, no_such_dir: false }
-        };
-        // Needs the host's /proc, which the steps replace.
-        std::fs::write("/proc/self/oom_score_adj", OOM_SCORE).map_err(failed("raise the out-of-memory score"))?;
-        take_all(&self.steps)?;
-        for (limit, value) in &self.limits {
-            rlimit::lower(*limit, *value).map_err(failed("lower a limit"))?;
-        }
+        self.furnish()?;
         // The first process of a user namespace has them all; so has a kernel run by root without one.
         let held = shoal_sys::caps::effective().map_err(failed("look at capabilities"))?;
         if held != 0 {
@@ -94,6 +85,22 @@ impl Plan {
         }
         Ok(())
     }
+
+    /// Everything that needs capabilities: the view and the limits.
+    pub fn furnish(&self) -> Result<(), Failed> {
+        // Needs the host's /proc, which the steps replace.
+        std::fs::write("/proc/self/oom_score_adj", OOM_SCORE).map_err(failed("raise the out-of-memory score"))?;
+        take_all(&self.steps)?;
+        for (limit, value) in &self.limits {
+            rlimit::lower(*limit, *value).map_err(failed("lower a limit"))?;
+        }
+        Ok(())
+    }
+}
+
+fn failed(step: &str) -> impl FnOnce(std::io::Error) -> Failed {
+    let step = step.to_owned();
+    move |error| Failed { step, error, no_such_dir: false }
 }
 
 /// The domain's rules: what is granted, what programs need to run, and the session's own places.

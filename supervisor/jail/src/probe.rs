@@ -181,7 +181,7 @@ fn has_network(plan: &Plan) -> bool {
 
 /// Sockets of this host's services that a session could act through.
 fn services(kernel: &Protected) -> Vec<PathBuf> {
-    let mut found = holes::files(&[]);
+    let mut found = holes::files(kernel.home.as_deref(), &[]);
     let runtime = kernel.runtime.iter().cloned().chain([PathBuf::from(format!("/run/user/{}", kernel.uid))]);
     for dir in runtime {
         found.extend(["bus", "systemd/private", "docker.sock", "podman/podman.sock"].map(|name| dir.join(name)));

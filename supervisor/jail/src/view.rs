@@ -73,7 +73,12 @@ pub(crate) fn deny(order: &Order<'_>, roots: &Roots) -> Vec<Step> {
         steps.push(if reopened { Step::Memory(dir.clone(), SMALL) } else { Step::Hide(dir.clone()) });
     }
     let granted: Vec<PathBuf> = granted_sockets(order).collect();
-    steps.extend(holes::files(&hidden).into_iter().filter(|file| !granted.contains(file)).map(Step::Cover));
+    steps.extend(
+        holes::files(order.kernel.home.as_deref(), &hidden)
+            .into_iter()
+            .filter(|file| !granted.contains(file))
+            .map(Step::Cover),
+    );
     steps.push(Step::Memory("/tmp".into(), TMP));
     if Path::new("/sys").is_dir() {
         steps.extend([Step::Pin("/sys".into()), Step::ReadOnly("/sys".into(), Depth::Below)]);
@@ -122,6 +127,7 @@ pub(crate) fn allow(order: &Order<'_>, roots: &Roots) -> Vec<Step> {
         }
     }
     steps.extend(protected_if_there(order, roots, root));
+    steps.extend(services_if_there(order, roots, root));
     steps.extend(devices(order, root));
     steps.extend(processes(root));
     steps.extend([Step::ReadOnly(root.to_owned(), Depth::Alone), Step::Root(root.to_owned())]);
@@ -164,6 +170,18 @@ fn protected_if_there(order: &Order<'_>, roots: &Roots, prefix: &Path) -> Vec<St
         roots.0.keys().any(|root| host.starts_with(root))
     };
     protected(order, roots, prefix).into_iter().filter(inside).collect()
+}
+
+/// Control sockets that a granted tree brought into a new one.
+fn services_if_there(order: &Order<'_>, roots: &Roots, prefix: &Path) -> Vec<Step> {
+    let granted: Vec<PathBuf> = granted_sockets(order).collect();
+    let dirs = hidden_dirs(order);
+    let inside = |path: &&PathBuf| roots.0.keys().any(|root| path.starts_with(root));
+    let closed = |dir: &&PathBuf| !granted.iter().any(|socket| socket.starts_with(dir));
+    let hidden = dirs.iter().filter(inside).filter(closed).map(|dir| Step::Hide(within(prefix, dir)));
+    let files = holes::files(order.kernel.home.as_deref(), &dirs);
+    let files: Vec<PathBuf> = files.into_iter().filter(|file| !granted.contains(file)).collect();
+    hidden.chain(files.iter().filter(inside).map(|file| Step::Cover(within(prefix, file)))).collect()
 }
 
 fn hidden_dirs(order: &Order<'_>) -> Vec<PathBuf> {

@@ -27,10 +27,20 @@ impl Kernel {
 
     /// Starts a kernel whose command line `change` may extend, and waits for its line `ready PATH`.
     pub fn start_with(place: &Place, change: impl FnOnce(&mut Command)) -> Self {
-        let socket = place.path("run").join("k.sock");
         let mut command = place.shoal("shoal-kernel");
-        command.arg("--socket").arg(&socket).arg("--state-dir").arg(place.path("state"));
         change(&mut command);
+        Self::run(place, command)
+    }
+
+    /// Starts a kernel by a program that becomes it; `by` gets the kernel's path and makes the command.
+    pub fn start_by(place: &Place, by: impl FnOnce(&Path) -> Command) -> Self {
+        let command = by(&place.program("shoal-kernel"));
+        Self::run(place, command)
+    }
+
+    fn run(place: &Place, mut command: Command) -> Self {
+        let socket = place.path("run").join("k.sock");
+        command.arg("--socket").arg(&socket).arg("--state-dir").arg(place.state());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("shoal-kernel starts");
         let log = Arc::new(Mutex::new(String::new()));
         let mut stderr = child.stderr.take().expect("piped");

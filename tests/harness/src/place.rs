@@ -54,6 +54,7 @@ pub struct Place {
     dir: TempDir,
     bin: PathBuf,
     uid: Uid,
+    state: PathBuf,
 }
 
 impl Default for Place {
@@ -65,33 +66,64 @@ impl Default for Place {
 impl Place {
     /// A fresh place. As root it belongs to a fresh ordinary user; else to whoever runs the test.
     pub fn new() -> Self {
+        Self::of(Self::ordinary(), Path::new("/tmp"), "state")
+    }
+
+    /// A fresh place that is also there inside a jail, whose `/tmp` is its own; the state directory is where a user has
+    /// it, deep in the home. `build` is a directory of the build's.
+    pub fn visible(build: &str) -> Self {
+        Self::of(Self::ordinary(), &outside_tmp(build), "home/.local/state/shoal")
+    }
+
+    fn ordinary() -> Uid {
         let me = Uid::effective();
-        let uid = if me.is_root() { Uid::from_raw(FIRST_UID + std::process::id()) } else { me };
-        Self::of(uid)
+        if me.is_root() { Uid::from_raw(FIRST_UID + std::process::id()) } else { me }
     }
 
     /// A place that belongs to root, for what only differs there.
     pub fn of_root() -> Self {
         assert!(Uid::effective().is_root(), "this test needs root");
-        Self::of(Uid::from_raw(0))
+        Self::of(Uid::from_raw(0), Path::new("/tmp"), "state")
     }
 
-    fn of(uid: Uid) -> Self {
+    fn of(uid: Uid, base: &Path, state: &str) -> Self {
         use std::os::unix::fs::PermissionsExt as _;
         // Short, because socket paths are.
-        let dir = tempfile::Builder::new().prefix("sh").rand_bytes(8).tempdir_in("/tmp").expect("a temp dir");
+        let dir = tempfile::Builder::new().prefix("sh").rand_bytes(8).tempdir_in(base).expect("a temp dir");
         let set = |path: &Path, mode| {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permissions");
         };
         set(dir.path(), 0o755);
         let bin = programs::reachable(dir.path());
-        for name in ["run", "state", "home", "work", "tmp"] {
-            let path = dir.path().join(name);
-            std::fs::create_dir(&path).expect("a directory");
-            set(&path, 0o700);
-            chown(&path, Some(uid), Some(Gid::from_raw(uid.as_raw()))).expect("given to the user");
+        let state = dir.path().join(state);
+        let above: Vec<&Path> = state.ancestors().take_while(|path| *path != dir.path()).collect();
+        let fixed = ["run", "home", "work", "tmp"].map(|name| dir.path().join(name));
+        for path in fixed.iter().map(PathBuf::as_path).chain(above.into_iter().rev()) {
+            std::fs::create_dir_all(path).expect("a directory");
+            set(path, 0o700);
+            chown(path, Some(uid), Some(Gid::from_raw(uid.as_raw()))).expect("given to the user");
         }
-        Self { dir, bin, uid }
+        Self { dir, bin, uid, state }
+    }
+
+    /// Programs of its own, which belong to the user, with some of them replaced.
+    pub fn with_programs(mut self, replaced: &[(&str, &Path)]) -> Self {
+        self.bin = programs::copied(&self.dir.path().join("programs"), replaced);
+        for entry in std::fs::read_dir(&self.bin).expect("programs").flatten() {
+            self.give(&entry.path());
+        }
+        self.give(&self.bin);
+        self
+    }
+
+    /// Gives a file to the user.
+    pub fn give(&self, path: &Path) {
+        chown(path, Some(self.uid), Some(Gid::from_raw(self.uid.as_raw()))).expect("given to the user");
+    }
+
+    /// The state directory.
+    pub fn state(&self) -> &Path {
+        &self.state
     }
 
     /// Path of a name inside the place.
@@ -124,7 +156,7 @@ impl Place {
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
             .env("XDG_RUNTIME_DIR", self.path("run"))
-            .env("SHOAL_STATE_DIR", self.path("state"))
+            .env("SHOAL_STATE_DIR", &self.state)
             .env("LANG", "C.UTF-8")
             .env("TZ", "UTC")
             .stdin(Stdio::null());
@@ -146,9 +178,9 @@ impl Place {
             std::fs::create_dir_all(parent).expect("parents");
         }
         std::fs::write(&path, bytes).expect("written");
-        let owner = Gid::from_raw(self.uid.as_raw());
-        for part in path.ancestors().take_while(|p| **p != self.work()) {
-            chown(part, Some(self.uid), Some(owner)).expect("given to the user");
+        // A name may lead out of the work directory, never out of the place.
+        for part in path.ancestors().take_while(|p| **p != self.work() && p.starts_with(self.dir.path())) {
+            self.give(part);
         }
         path
     }

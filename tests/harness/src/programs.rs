@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Every program a running kernel needs.
-const PROGRAMS: [&str; 8] = [
+pub const PROGRAMS: [&str; 8] = [
     "shoal-kernel",
     "shoal-broker",
     "shoal-policy",
@@ -34,13 +34,16 @@ fn is_reachable(folder: &Path) -> bool {
 /// A folder with all programs that every user can reach: the build's own, or a copy in `place`.
 pub(crate) fn reachable(place: &Path) -> PathBuf {
     let folder = built();
-    if is_reachable(&folder) {
-        return folder;
-    }
-    let copy = place.join("bin");
-    std::fs::create_dir(&copy).expect("a folder for programs");
+    if is_reachable(&folder) { folder } else { copied(&place.join("bin"), &[]) }
+}
+
+/// A new folder with a copy of every program, some of them replaced by others.
+pub(crate) fn copied(folder: &Path, replaced: &[(&str, &Path)]) -> PathBuf {
+    let built = built();
+    std::fs::create_dir(folder).expect("a folder for programs");
     for program in PROGRAMS {
-        std::fs::copy(folder.join(program), copy.join(program)).expect("a copied program");
+        let source = replaced.iter().find(|(name, _)| *name == program).map(|(_, source)| source.to_path_buf());
+        std::fs::copy(source.unwrap_or_else(|| built.join(program)), folder.join(program)).expect("a copied program");
     }
-    copy
+    folder.to_path_buf()
 }

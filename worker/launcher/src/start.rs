@@ -93,14 +93,16 @@ impl Launcher {
 impl Launcher {
     /// Seconds of CPU a program may use.
     pub(crate) fn cpu_limit(&self) -> Option<u64> {
-        self.limits.cpu_seconds.or(self.section.limits.cpu_seconds)
+        least(self.limits.cpu_seconds, self.section.limits.cpu_seconds)
     }
 
     /// The mark, and the limits that this session lowers; a limit is never asked above what is in force.
     fn limits_of(&self, serial: Serial) -> Vec<(Limit, u64)> {
+        let (own, section) = (&self.limits, &self.section.limits);
         let wanted = [
             (Limit::Cpu, self.cpu_limit()),
-            (Limit::OpenFiles, self.limits.open_files.or(self.section.limits.open_files).map(u64::from)),
+            (Limit::OpenFiles, least(own.open_files, section.open_files).map(u64::from)),
+            (Limit::AddressSpace, least(own.memory, section.memory)),
         ];
         let lowered = wanted.into_iter().filter_map(|(limit, value)| {
             let (_soft, hard) = rlimit::limits(limit).ok()?;
@@ -108,6 +110,11 @@ impl Launcher {
         });
         [(Limit::RealTime, lineage::mark(serial))].into_iter().chain(lowered).collect()
     }
+}
+
+/// A session's own limit lowers its section's and never raises it.
+fn least<T: Ord>(own: Option<T>, section: Option<T>) -> Option<T> {
+    own.into_iter().chain(section).min()
 }
 
 impl From<SpawnError> for Stopped {
