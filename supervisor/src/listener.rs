@@ -12,6 +12,8 @@ use crate::fault::{StartError, because, errno};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
+/// Kernels that may end one after the other while this one takes their lock.
+const LOCK_TRIES: usize = 16;
 /// First descriptor of a service manager, and the name it gives ours.
 #[cfg(target_os = "linux")]
 const ACTIVATED_FD: i32 = 3;
@@ -113,25 +115,53 @@ impl Listener {
         Ok(Self { fd, path, made })
     }
 
-    /// Removes the socket file if it is still the one this kernel made.
+    /// Removes the socket file if it is still the one this kernel made, and the lock file beside it unless another
+    /// kernel is starting there.
     pub(crate) fn unlink(&self) -> io::Result<()> {
-        let there = statat(CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| (stat.st_dev, stat.st_ino));
-        if self.made.is_some() && there == self.made { Ok(rustix::fs::unlink(&self.path)?) } else { Ok(()) }
+        if self.made.is_none() {
+            return Ok(());
+        }
+        let lock = lock_beside(&self.path);
+        if identity(&self.path) == self.made {
+            rustix::fs::unlink(&self.path)?;
+        }
+        if lock.is_ok() {
+            rustix::fs::unlink(lock_path(&self.path))?;
+        }
+        Ok(())
     }
 }
 
-/// Takes the lock file beside the socket; it is held until the socket listens.
-fn lock_beside(path: &Path) -> Result<OwnedFd, StartError> {
-    let mut name = path.as_os_str().to_owned();
+/// Device and inode of what is at a path.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| (stat.st_dev, stat.st_ino))
+}
+
+fn lock_path(socket: &Path) -> PathBuf {
+    let mut name = socket.as_os_str().to_owned();
     name.push(".lock");
-    let name = PathBuf::from(name);
+    name.into()
+}
+
+/// Takes the lock file beside the socket; it is held until the socket listens. A file that its last holder removed
+/// meanwhile locks nothing, so another one is made.
+fn lock_beside(path: &Path) -> Result<OwnedFd, StartError> {
+    let name = lock_path(path);
     let at = name.display();
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::open(&name, flags, Mode::RUSR | Mode::WUSR).map_err(errno(format!("cannot open {at}")))?;
-    if !shoal_sys::lock::try_exclusive(&file).map_err(because(format!("cannot lock {at}")))? {
-        return Err(StartError::Failed(format!("another kernel is starting on {}; connect to it", path.display())));
+    let busy = || StartError::Failed(format!("another kernel is starting on {}; connect to it", path.display()));
+    for _ in 0..LOCK_TRIES {
+        let file =
+            rustix::fs::open(&name, flags, Mode::RUSR | Mode::WUSR).map_err(errno(format!("cannot open {at}")))?;
+        if !shoal_sys::lock::try_exclusive(&file).map_err(because(format!("cannot lock {at}")))? {
+            return Err(busy());
+        }
+        let stat = rustix::fs::fstat(&file).map_err(errno(format!("cannot look at {at}")))?;
+        if identity(&name) == Some((stat.st_dev, stat.st_ino)) {
+            return Ok(file);
+        }
     }
-    Ok(file)
+    Err(busy())
 }
 
 /// Removes a socket file of ours that nobody listens on; refuses everything else that is in the way.
@@ -214,7 +244,18 @@ mod tests {
         assert_eq!(mode(&dir.socket()), 0o600);
         assert_eq!(mode(dir.socket().parent().unwrap()), 0o700);
         listener.unlink().unwrap();
-        assert!(!dir.socket().exists());
+        let left: Vec<_> = std::fs::read_dir(dir.socket().parent().unwrap()).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+
+    #[test]
+    fn the_lock_of_a_starting_kernel_stays() {
+        let dir = Dir::new("starting");
+        let listener = Listener::bind(dir.socket()).unwrap();
+        let starting = lock_beside(&dir.socket()).unwrap();
+        listener.unlink().unwrap();
+        assert!(lock_path(&dir.socket()).exists() && !dir.socket().exists());
+        drop(starting);
     }
 
     #[test]

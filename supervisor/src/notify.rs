@@ -17,6 +17,15 @@ pub(crate) fn ready(socket: &Path) {
     tell(&[NotifyState::Ready, NotifyState::Status("serving")]);
 }
 
+/// Says that the kernel serves and can make no session. The service manager is told that it is there all the same: ended
+/// and started again it could do no more.
+pub(crate) fn unready(socket: &Path) {
+    log::line(&format!("unready {}", socket.display()));
+    let mut out = std::io::stdout().lock();
+    let _unread = writeln!(out, "unready {}", socket.display()).and_then(|()| out.flush());
+    tell(&[NotifyState::Ready, NotifyState::Status("serving, but no session can be made")]);
+}
+
 /// Tells the service manager that the kernel drains.
 pub(crate) fn stopping() {
     tell(&[NotifyState::Stopping]);

@@ -26,15 +26,20 @@ impl Kernel {
         }
     }
 
-    /// The trial is over. A kernel that cannot make sessions still serves: it tells every client why.
+    /// The trial is over. A kernel that cannot make sessions is not ready, and it still serves: it tells every client why.
     pub(crate) fn on_trial(&mut self, result: Result<(), Failed>) {
-        if let Err(failed) = result {
-            let error = std::io::Error::from_raw_os_error(failed.errno);
-            let remedy = if failed.remedy.is_empty() { String::new() } else { format!("; {}", failed.remedy) };
-            log::line(&format!("no session can be made: cannot {} ({error}){remedy}", failed.step));
-        }
-        if !std::mem::replace(&mut self.published, true) {
-            notify::ready(&self.listener.path);
+        let first = !std::mem::replace(&mut self.published, true);
+        match result {
+            Ok(()) if first => notify::ready(&self.listener.path),
+            Ok(()) => {}
+            Err(failed) => {
+                let error = std::io::Error::from_raw_os_error(failed.errno);
+                let remedy = if failed.remedy.is_empty() { String::new() } else { format!("; {}", failed.remedy) };
+                log::line(&format!("no session can be made: cannot {} ({error}){remedy}", failed.step));
+                if first {
+                    notify::unready(&self.listener.path);
+                }
+            }
         }
     }
 }

@@ -122,7 +122,9 @@ fn watch_over(mut command: Command, program: PathBuf, ready: oneshot::Sender<Res
     let mut line = String::new();
     let read = child.stdout.take().map(|out| BufReader::new(out).read_line(&mut line));
     let printed = line.trim_end_matches('\n');
-    if let (Some(Ok(_)), Some(path)) = (&read, printed.strip_prefix("ready ")) {
+    // A kernel that can make no session is there too: its answer to the first attach says why.
+    let path = ["ready ", "unready "].iter().find_map(|word| printed.strip_prefix(word));
+    if let (Some(Ok(_)), Some(path)) = (&read, path) {
         drop(ready.send(Ok(PathBuf::from(path))));
         drop(child.wait());
         return;

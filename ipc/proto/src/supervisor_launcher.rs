@@ -27,6 +27,8 @@ impl Access {
     pub const DELETE: Self = Self(8);
     /// Control devices.
     pub const DEVICE: Self = Self(16);
+    /// List directories.
+    pub const LIST: Self = Self(32);
 
     /// Both.
     #[must_use]

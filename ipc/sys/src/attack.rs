@@ -4,8 +4,11 @@
 //! ask, read one byte, or set what is set already.
 
 use std::ffi::{CStr, c_long};
-use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 
 /// Makes a system call whose arguments are numbers.
 ///
@@ -305,6 +308,19 @@ pub fn unmount(dir: &CStr) -> io::Result<()> {
 /// Makes the root directory the root directory.
 pub fn change_root() -> io::Result<()> {
     Ok(rustix::process::chroot("/")?)
+}
+
+/// Sends bytes with as many descriptors as the kernel takes in one message.
+pub fn send(fd: impl AsFd, parts: &[IoSlice<'_>], fds: &[BorrowedFd<'_>], wait: bool) -> io::Result<()> {
+    const MOST: usize = 253;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    let mut flags = SendFlags::NOSIGNAL;
+    flags.set(SendFlags::DONTWAIT, !wait);
+    Ok(rustix::net::sendmsg(&fd, parts, &mut control, flags).map(drop)?)
 }
 
 /// Sets a limit of another process to what it is.

@@ -182,6 +182,9 @@ fn rights(access: Access) -> BitFlags<AccessFs> {
     if access.has(Access::READ) {
         rights |= AccessFs::ReadFile | AccessFs::ReadDir;
     }
+    if access.has(Access::LIST) {
+        rights |= AccessFs::ReadDir;
+    }
     if access.has(Access::EXECUTE) {
         rights |= AccessFs::Execute | AccessFs::ReadFile;
     }

@@ -1,7 +1,7 @@
 //! From the globs of a section to directories and files that exist: what the system can enforce.
 //!
 //! Lowering never grants more than the globs. A trailing `/**` is a whole tree; a `*` or `?` in a component is expanded
-//! to what exists now; `**` anywhere else has no tree of its own and grants nothing here (the verdict still knows it).
+//! to what exists now; `**` anywhere else has no tree of its own, and the policy compiler refuses it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -125,6 +125,11 @@ fn rules(roots: &Roots, own_processes: bool) -> List<Rule, MAX_RULES> {
         ];
         rules.extend(system.map(|dir| (dir.into(), run)));
         rules.extend(["/run", "/proc"].map(|dir| (dir.into(), Access::READ)));
+        // A tree of its own has in it what is granted and what programs need, so its names are no secret, unless
+        // something may be written and not read.
+        if own_processes && roots.0.values().all(|access| access.has(Access::READ)) {
+            rules.push(("/".into(), Access::LIST));
+        }
     }
     if own_processes {
         // What a program writes about itself: its name, its score, its standard streams by number.
@@ -208,6 +213,10 @@ mod tests {
         assert!(!words.iter().any(|word| word == "attach /tmp/home/me"));
         assert!(plan.namespaces.network);
         let rules = plan.domain.files.unwrap();
+        let root = rules.as_slice().iter().find(|rule| rule.path.as_str() == "/");
+        assert_eq!(root.map(|rule| rule.access), Some(Access::LIST), "names, nothing else");
+        let drop_box = Section { fs_write: list(&["/usr/share/**"]), ..Section::default() };
+        let rules = made(&drop_box, &host()).domain.files.unwrap();
         assert!(!rules.as_slice().iter().any(|rule| rule.path.as_str() == "/"));
     }
 

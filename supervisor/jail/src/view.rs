@@ -85,6 +85,7 @@ pub(crate) fn deny(order: &Order<'_>, roots: &Roots) -> Vec<Step> {
     }
     steps.extend(devices(order, root));
     steps.extend(kept.attach(root));
+    steps.extend(hidden_again(order, &kept));
     for dir in hidden.iter().filter(|dir| kept.back.iter().any(|(path, _)| path.starts_with(dir))) {
         steps.push(Step::ReadOnly(dir.clone(), Depth::Alone));
     }
@@ -98,7 +99,8 @@ pub(crate) fn allow(order: &Order<'_>, roots: &Roots) -> Vec<Step> {
     let root = Path::new(NEW_ROOT);
     let mut steps = vec![Step::Private];
     let mut kept = Kept::default();
-    for dir in outermost(roots) {
+    // A grant of all of /tmp is a grant of the session's own.
+    for dir in outermost(roots).into_iter().filter(|dir| *dir != Path::new("/tmp")) {
         kept.keep(dir);
     }
     for path in granted_sockets(order) {
@@ -138,8 +140,9 @@ pub(crate) fn allow(order: &Order<'_>, roots: &Roots) -> Vec<Step> {
 fn protected(order: &Order<'_>, roots: &Roots, prefix: &Path) -> Vec<Step> {
     let kernel = order.kernel;
     let aliases = alias::others(&kernel.hidden);
-    let hidden = kernel.hidden.iter().chain(&aliases).filter(|path| !path.starts_with("/tmp"));
-    let hidden: Vec<PathBuf> = hidden.cloned().collect();
+    // On the host's own tree all of /tmp is covered, and what comes back is looked at then.
+    let covered = |path: &PathBuf| prefix == Path::new("/") && path.starts_with("/tmp");
+    let hidden: Vec<PathBuf> = kernel.hidden.iter().chain(&aliases).filter(|path| !covered(path)).cloned().collect();
     let mut fixed: Vec<PathBuf> = kernel.programs.clone();
     if let Some(home) = kernel.home.as_deref().filter(|home| roots.may_change(home)) {
         fixed.extend(protect::in_home(home));
@@ -148,15 +151,30 @@ fn protected(order: &Order<'_>, roots: &Roots, prefix: &Path) -> Vec<Step> {
         fixed.extend(protect::in_repository(order.cwd));
         fixed.extend(roots.0.keys().flat_map(|root| protect::in_repository(root)));
     }
-    fixed.retain(|path| !path.starts_with("/tmp") && !hidden.iter().any(|dir| path.starts_with(dir)));
+    fixed.retain(|path| !covered(path) && !hidden.iter().any(|dir| path.starts_with(dir)));
     fixed.sort();
     fixed.dedup();
     let mut steps = protect::pins(hidden.iter().chain(&fixed), prefix);
-    for path in &hidden {
-        let at = within(prefix, path);
-        steps.push(if path.is_dir() { Step::Hide(at) } else { Step::Cover(at) });
-    }
+    steps.extend(hide(&hidden, prefix));
     steps.extend(protect::read_only(&fixed, prefix));
+    steps
+}
+
+fn hide(places: &[PathBuf], prefix: &Path) -> Vec<Step> {
+    let one = |path: &PathBuf| {
+        let at = within(prefix, path);
+        if path.is_dir() { Step::Hide(at) } else { Step::Cover(at) }
+    };
+    places.iter().map(one).collect()
+}
+
+/// The kernel's own places inside what came back into the private `/tmp`.
+fn hidden_again(order: &Order<'_>, kept: &Kept) -> Vec<Step> {
+    let root = Path::new("/");
+    let came_back = |path: &&PathBuf| kept.back.iter().any(|(dir, _)| path.starts_with(dir));
+    let places: Vec<PathBuf> = order.kernel.hidden.iter().filter(came_back).cloned().collect();
+    let mut steps = protect::pins(&places, root);
+    steps.extend(hide(&places, root));
     steps
 }
 
@@ -204,10 +222,8 @@ fn granted_below_tmp(order: &Order<'_>, roots: &Roots) -> Vec<PathBuf> {
     let tmp = Path::new("/tmp");
     let below = |path: &&PathBuf| path.starts_with(tmp) && *path != tmp;
     let cwd = order.cwd.to_owned();
-    let hidden =
-        |path: &PathBuf| order.kernel.hidden.iter().any(|hidden| path.starts_with(hidden) || hidden.starts_with(path));
+    let hidden = |path: &PathBuf| order.kernel.hidden.iter().any(|hidden| path.starts_with(hidden));
     let mut all: Vec<PathBuf> = roots.0.keys().chain([&cwd]).filter(below).cloned().collect();
-    // A tree that holds the kernel's own places stays covered.
     all.retain(|path| path.exists() && !hidden(path));
     all.sort();
     all.dedup();

@@ -52,7 +52,7 @@ fn a_failed_trial_still_serves() {
     trial.expect(variant!(ToLauncher::Birth));
     let failed = BirthFailed { step: shoal_proto::Text::cut("load the filter"), errno: 1 };
     trial.edge.send(&Up::BirthFailed(failed), &[]).unwrap();
-    assert!(rig.stdout_line().starts_with("ready "));
+    assert!(rig.stdout_line().starts_with("unready "));
     rig.signal(libc::SIGKILL);
     let (_, _, stderr) = rig.wait();
     assert!(stderr.contains("no session can be made: cannot load the filter"), "{stderr}");

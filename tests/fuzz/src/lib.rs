@@ -10,10 +10,12 @@
 
 mod edges;
 mod evaluator;
+mod grown;
 mod language;
 mod random;
 mod wire;
 
+pub use grown::grow_all;
 pub use random::Random;
 
 /// One target: its name, the function, and small seeds that reach far into it.

@@ -1,7 +1,7 @@
 //! Every target on its seeds and on some thousand mutations of them. `SHOAL_FUZZ_SEED` repeats a run.
 #![forbid(unsafe_code)]
 
-use shoal_fuzz::{Random, Target, targets};
+use shoal_fuzz::{Random, Target, grow_all, targets};
 
 /// Mutations per target: seconds, not minutes.
 const ROUNDS: usize = 4_000;
@@ -13,8 +13,7 @@ fn run(target: Target) {
 }
 
 fn run_rounds(target: Target, rounds: usize) {
-    let given = std::env::var("SHOAL_FUZZ_SEED").ok().and_then(|s| s.parse().ok());
-    let seed = given.unwrap_or_else(|| u64::from(std::process::id()) * 7919);
+    let seed = number("SHOAL_FUZZ_SEED").unwrap_or_else(|| u64::from(std::process::id()) * 7919);
     println_seed(target.name, seed);
     let mut random = Random::new(seed);
     for seed in target.seeds {
@@ -31,6 +30,23 @@ fn run_rounds(target: Target, rounds: usize) {
 
 fn println_seed(name: &str, seed: u64) {
     eprintln!("{name}: SHOAL_FUZZ_SEED={seed}");
+}
+
+/// Steps per type of message; `SHOAL_FUZZ_STEPS` takes more.
+const STEPS: usize = 2_000;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|s| s.parse().ok())
+}
+
+#[test]
+fn grown_messages() {
+    let seed = number("SHOAL_FUZZ_SEED").unwrap_or_else(|| u64::from(std::process::id()) * 7919);
+    let steps = number("SHOAL_FUZZ_STEPS").map_or(STEPS, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    println_seed("grown", seed);
+    let valid = grow_all(&mut Random::new(seed), steps);
+    // Random bytes are valid once in thousands of times.
+    assert!(valid > 70 * steps / 20, "only {valid} of the changed bodies were valid");
 }
 
 #[test]

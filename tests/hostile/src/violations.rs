@@ -125,7 +125,7 @@ impl<Tx: Message, Rx: Message> Raw<Tx, Rx> {
     pub fn frame(&mut self, header: &[u8], body: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let parts = [io::IoSlice::new(header), io::IoSlice::new(body)];
         self.seq = self.seq.wrapping_add(1);
-        shoal_sys::socket::send(&self.fd, &parts, fds, true).map(drop)
+        shoal_sys::attack::send(&self.fd, &parts, fds, true)
     }
 }
 

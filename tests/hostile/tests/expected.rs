@@ -58,6 +58,12 @@ impl Table {
         list.map(|list| list.iter().filter_map(|v| v.as_str().map(str::to_owned)).collect()).unwrap_or_default()
     }
 
+    /// Attacks that are no deed of one program, and the test of each.
+    pub(crate) fn elsewhere(&self) -> Vec<(String, String)> {
+        let rows = self.0.get("elsewhere").and_then(toml::Value::as_table).expect("rows");
+        rows.iter().filter_map(|(id, test)| Some((id.clone(), test.as_str()?.to_owned()))).collect()
+    }
+
     /// Whether the weak kernel can take a layer away.
     pub(crate) fn can_be_away(&self, layer: &str) -> bool {
         let in_table =

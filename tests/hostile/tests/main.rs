@@ -14,3 +14,4 @@ mod layers;
 mod roles;
 mod sessions;
 mod violations;
+mod work;

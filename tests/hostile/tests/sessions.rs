@@ -73,3 +73,25 @@ fn every_cell_is_filled_and_every_open_one_has_a_reason() {
         }
     }
 }
+
+#[test]
+fn what_is_shown_elsewhere_is_there() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a workspace");
+    let mut sources = String::new();
+    for crates in ["broker", "ipc", "mcp", "ptyd", "supervisor", "tests", "worker"] {
+        read_all(&root.join(crates), &mut sources);
+    }
+    for (id, test) in Table::read().elsewhere() {
+        assert!(sources.contains(&format!("fn {test}()")), "{id}: no test {test}");
+    }
+}
+
+fn read_all(path: &std::path::Path, text: &mut String) {
+    for entry in std::fs::read_dir(path).expect("a directory").flatten().map(|entry| entry.path()) {
+        if entry.is_dir() {
+            read_all(&entry, text);
+        } else if entry.extension().is_some_and(|extension| extension == "rs") {
+            text.push_str(&std::fs::read_to_string(entry).expect("a source"));
+        }
+    }
+}

@@ -18,6 +18,8 @@ impl Scene {
         let field = Field::with_hostile_roles("");
         let mut bystander = field.session(Principal::Permissive, "bystander");
         assert_eq!(bystander.render("calm"), "calm");
+        // Stays open for ever: a number that another session must not answer.
+        bystander.send("session.snapshot", json!({}));
         let broker = field.kernel.pids_of("shoal-broker");
         Self { field, bystander, broker }
     }
@@ -53,6 +55,7 @@ fn a_worker_that_breaks_the_protocol_ends_its_own_session_alone() {
     let mut scene = Scene::new();
     for name in TO_BROKER.iter().chain(TO_LAUNCHER) {
         let mut client = scene.field.session(Principal::Permissive, name);
+        eprintln!("{name}");
         let worker = i32::try_from(scene.pid_of(name)).expect("a pid");
         let launcher = shoal_harness::processes::read(worker).expect("it runs").ppid;
         let lost = client.err("exec", json!({"src": format!("violate {name}"), "position": "value"}));
@@ -95,6 +98,7 @@ fn a_ptyd_that_breaks_the_protocol_ends_its_own_session_alone() {
     let mut scene = Scene::new();
     for name in BY_PTYD {
         let session = format!("ptyd-{name}");
+        eprintln!("{session}");
         let mut client = scene.field.session(Principal::Permissive, &session);
         let worker = i32::try_from(scene.pid_of(&session)).expect("a pid");
         let opened = client.ok("pty.open", json!({"cmd": "/bin/sleep", "args": ["654.5"], "cols": 80, "rows": 24}));

@@ -51,6 +51,18 @@ mod tests {
     }
 
     #[test]
+    fn a_glob_that_no_jail_can_enforce_is_refused() {
+        let error = leash("[default]\nfs.read = [\"~/src/**/*.rs\"]").unwrap_err();
+        assert!(error.contains("2:12") && error.contains("write \"/home/me/src/**\""), "{error}");
+        for fine in ["/**", "~/src/**", "/srv/*/data/**", "/etc/hosts"] {
+            leash(&format!("[default]\nfs.read = [\"{fine}\"]")).expect(fine);
+        }
+        for bad in ["/a**", "/**/b/**", "/a/**b"] {
+            leash(&format!("[default]\nfs.write = [\"{bad}\"]")).expect_err(bad);
+        }
+    }
+
+    #[test]
     fn compiles_every_key() {
         let text = r#"
             [principal."agent:docs"]

@@ -107,7 +107,17 @@ fn strings(source: &Source<'_>, key: &Key<'_, '_>) -> Result<List<Entry, MAX_ENT
 }
 
 fn globs(source: &Source<'_>, key: &Key<'_, '_>, home: &str) -> Result<List<Entry, MAX_ENTRIES>, String> {
-    entries(source, key, |text| expand(text, home))
+    entries(source, key, |text| {
+        let full = expand(text, home)?;
+        // A jail is made of whole trees: what stands after `**` could be judged and never enforced.
+        match full.strip_suffix("/**").unwrap_or(&full).split_once("**") {
+            None => Ok(full),
+            Some((root, _)) => Err(format!(
+                "{text:?} has `**` before its end, which no jail can enforce; write \"{}**\" or name the directories",
+                root.rsplit_once('/').map_or("/", |(dir, _)| root.get(..=dir.len()).unwrap_or("/"))
+            )),
+        }
+    })
 }
 
 fn sockets(source: &Source<'_>, key: &Key<'_, '_>) -> Result<List<Entry, MAX_ENTRIES>, String> {

@@ -15,6 +15,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("the_session_is_alone", the_session_is_alone),
     ("no_capability_and_no_namespace", no_capability_and_no_namespace),
     ("temporary_files_are_its_own", temporary_files_are_its_own),
+    ("a_kernel_below_tmp_stays_hidden", a_kernel_below_tmp_stays_hidden),
     ("protected_names_are_read_only", protected_names_are_read_only),
     ("ordinary_work_goes_on", ordinary_work_goes_on),
     ("a_scoped_session_sees_what_is_granted", a_scoped_session_sees_what_is_granted),
@@ -107,6 +108,34 @@ fn temporary_files_are_its_own() {
     std::fs::remove_dir_all(cwd).unwrap();
 }
 
+/// A directory below `/tmp` that holds the kernel's own places comes along without them, in both views.
+fn a_kernel_below_tmp_stays_hidden() {
+    let base = std::env::temp_dir().join(format!("shoal-below-{}", std::process::id()));
+    std::fs::create_dir_all(base.join("deep/state")).unwrap();
+    let base = std::fs::canonicalize(base).unwrap();
+    std::fs::write(base.join("deep/state/lock"), "secret").unwrap();
+    std::fs::write(base.join("mine"), "mine").unwrap();
+    let mut rig = Rig::new();
+    rig.kernel.hidden.push(base.join("deep/state"));
+    let script = format!(
+        "cat {base}/mine; cat {base}/deep/state/lock; mv {base}/deep {base}/away; ls {base}/deep/state; echo end",
+        base = base.display()
+    );
+    let plan = rig.plan(&permissive(), &rig.host(), &base, None);
+    let text = rig.shell_in(&plan, &script);
+    assert!(text.starts_with("mine") && text.ends_with("end\n") && !text.contains("secret"), "{text}");
+    let granted = globs(&[&format!("{}/**", base.display())]);
+    let section =
+        Section { fs_read: granted.clone(), fs_write: granted.clone(), fs_delete: granted, ..Section::default() };
+    let text = rig.shell(&section, &script);
+    assert!(text.starts_with("mine") && text.ends_with("end\n") && !text.contains("secret"), "{text}");
+    // All of /tmp is the session's own.
+    let all = Section { fs_read: globs(&["/tmp/**"]), ..Section::default() };
+    let text = rig.shell(&all, &script);
+    assert!(!text.starts_with("mine") && !text.contains("secret"), "{text}");
+    std::fs::remove_dir_all(base).unwrap();
+}
+
 fn protected_names_are_read_only() {
     let rig = Rig::new();
     let work = rig.dir.join("home/work");
@@ -163,6 +192,10 @@ fn a_scoped_session_sees_what_is_granted() {
     );
     let text = rig.shell(&section, &script);
     assert!(text.contains("seen") && text.contains("root:") && text.contains("t\n"), "{text}");
+    assert!(
+        text.lines().any(|line| line == "usr") && !text.lines().any(|line| line == "srv"),
+        "names of its tree: {text}"
+    );
     assert!(!text.contains("private\n") && !text.contains("secret"), "{text}");
     assert!(!home.join("work/new").exists());
     let writable =

@@ -8,9 +8,15 @@ use unicode_width::UnicodeWidthStr;
 /// Stands for a newline inside a cell.
 const NEWLINE_MARK: &str = "⏎";
 
-/// `text` with control characters other than newline and tab written as `\r`, `\0` or `\xHH`.
+/// Characters that change what is around them: controls, and those that turn the direction of writing.
+fn acts(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `text` with control characters other than newline and tab written as `\r`, `\0` or `\xHH`, and the ones that turn the
+/// direction of writing as `\u{HHHH}`.
 pub fn escape_controls(text: &str) -> Cow<'_, str> {
-    let hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
+    let hidden = |c: char| acts(c) && c != '\n' && c != '\t';
     if !text.contains(hidden) {
         return Cow::Borrowed(text);
     }
@@ -19,7 +25,8 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
         match c {
             '\r' => shown.push_str("\\r"),
             '\0' => shown.push_str("\\0"),
-            c if hidden(c) => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if hidden(c) && c.is_control() => shown.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if hidden(c) => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
     }
@@ -28,7 +35,7 @@ pub fn escape_controls(text: &str) -> Cow<'_, str> {
 
 /// `text` on one line for a cell: newlines as a mark, tabs as a space, other control characters escaped.
 pub(super) fn one_line(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c: char| c.is_control()) {
+    if !text.contains(acts) {
         return Cow::Borrowed(text);
     }
     Cow::Owned(escape_controls(text).replace('\n', NEWLINE_MARK).replace('\t', " "))
@@ -65,6 +72,7 @@ mod tests {
         assert_eq!(escape_controls("a\tb\nc"), "a\tb\nc");
         assert_eq!(escape_controls("\x1b[31m\r\0\x07\u{9b}"), "\\x1b[31m\\r\\0\\x07\\x9b");
         assert_eq!(one_line("a\nb\tc\x1b"), "a⏎b c\\x1b");
+        assert_eq!(escape_controls("gnp.\u{202e}exe"), "gnp.\\u{202e}exe");
     }
 
     #[test]
