@@ -94,15 +94,16 @@ impl Broker {
         }
         let Some((finished, fds)) = run.finished.take() else { return };
         let sid = run.sid;
+        let detail: Option<Detail> = serde_json::from_slice(finished.detail.as_slice()).ok();
+        let value = relayable(finished.value.as_slice().to_vec());
+        let (Some(detail), Ok(value)) = (detail, value) else {
+            // Still running for everybody else, so that it is aborted with its session.
+            return self.violated(sid, "an end of another shape");
+        };
         run.stage = Stage::AwaitClose;
         if let Some(timer) = run.deadline.take() {
             self.disarm(timer);
         }
-        let detail: Option<Detail> = serde_json::from_slice(finished.detail.as_slice()).ok();
-        let value = relayable(finished.value.as_slice().to_vec());
-        let (Some(detail), Ok(value)) = (detail, value) else {
-            return self.violated(sid, "an end of another shape");
-        };
         self.commit(sid, &finished, &detail.changed);
         let out = finished.n;
         self.task_finished(n, out, &finished, &detail);

@@ -86,8 +86,9 @@ const BROKEN: &[(&str, &str, &str)] = &[
 ];
 
 /// Runs a script of a file of its own, so that no other language than the shell's looks at it.
-fn run(field: &Field, client: &mut Client, name: &str, script: &str) -> String {
-    let head = format!("d=$PWD/work-{name}; mkdir -p $d; cd $d; export HOME=$d CARGO_HOME=$d/.cargo; exec 2>&1");
+fn run(field: &Field, client: &mut Client, whose: Principal, name: &str, script: &str) -> String {
+    let whose = whose.name();
+    let head = format!("d=$PWD/{whose}-{name}; mkdir -p $d; cd $d; export HOME=$d CARGO_HOME=$d/.cargo; exec 2>&1");
     field.ground.place.write(&format!("repo/{name}.sh"), format!("{head}\n{script}\n"));
     let source = format!("sh {{ sh ./{name}.sh }}");
     let answer = client.ok("exec", json!({"src": source, "position": "value", "timeout_ms": 45_000}));
@@ -105,7 +106,7 @@ fn ordinary_work_goes_on() {
         let mut client = field.session(principal, "work");
         let mut broken = Vec::new();
         for (name, script, expected) in TOOLS {
-            let text = run(&field, &mut client, name, script);
+            let text = run(&field, &mut client, principal, name, script);
             if last_line(&text) != *expected {
                 broken.push(format!("{name}: {text}"));
             }
@@ -119,7 +120,7 @@ fn what_cannot_work_says_why() {
     let field = Field::start(Ground::new(&[]), |_| {});
     let mut client = field.session(Principal::Permissive, "work");
     for (name, script, reasons) in BROKEN {
-        let text = run(&field, &mut client, name, script);
+        let text = run(&field, &mut client, Principal::Permissive, name, script);
         assert!(reasons.split('|').any(|reason| text.contains(reason)), "{name}: {text}");
     }
 }
