@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use shoal_proto::Text;
 use shoal_proto::hello::{ExitStatus, SessionRole};
 use shoal_proto::supervisor_launcher::{BirthFailed, RoleDied, RoleStarted, ToSupervisor};
+use shoal_sys::rlimit::{self, Limit};
 use shoal_sys::spawn::{Command, Program};
 
 use crate::children::send_signal;
@@ -17,6 +18,8 @@ use crate::launcher::{Launcher, Phase, now};
 
 /// A role that has not said hello after this long is ended.
 const HELLO_TIME: Duration = Duration::from_secs(10);
+/// Address space of a ptyd, which holds what hostile programs print: many times what its largest screens take.
+const PTYD_MEMORY: u64 = 2 << 30;
 
 /// A role that runs.
 #[derive(Debug)]
@@ -93,7 +96,8 @@ impl Launcher {
             [Some(theirs.as_fd()), broker_end.as_ref().map(AsFd::as_fd)].into_iter().flatten().collect();
         let mut argv = vec![c"shoal-worker".to_owned()];
         argv.extend(self.roles.arguments.iter().cloned());
-        let pid = start_role(self.roles.worker_image.as_fd(), argv, self.roles.environment.clone(), &fds)?;
+        let command = role(self.roles.worker_image.as_fd(), argv).env(self.roles.environment.clone());
+        let pid = start_role(command, &fds)?;
         self.roles.epoch += 1;
         self.roles.worker = Some(Role { pid, generation: self.generation, hello_due: Some(now() + HELLO_TIME) });
         self.worker = Some(edge::open(ours)?);
@@ -105,7 +109,10 @@ impl Launcher {
         let (ours, theirs) = pair_ends()?;
         let fds = [theirs.as_fd(), broker_end.as_fd()];
         let image = self.roles.ptyd_image.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-        let pid = start_role(image.as_fd(), vec![c"shoal-ptyd".to_owned()], Vec::new(), &fds)?;
+        let (_soft, hard) = rlimit::limits(Limit::AddressSpace)?;
+        let memory = PTYD_MEMORY.min(hard);
+        let command = role(image.as_fd(), vec![c"shoal-ptyd".to_owned()]).limit(Limit::AddressSpace, memory);
+        let pid = start_role(command, &fds)?;
         self.roles.ptyd_epoch += 1;
         self.roles.ptyd = Some(Role { pid, generation: self.generation, hello_due: Some(now() + HELLO_TIME) });
         self.ptyd = Some(edge::open(ours)?);
@@ -193,16 +200,14 @@ fn pair_ends() -> io::Result<(OwnedFd, OwnedFd)> {
     shoal_sys::socket::pair(shoal_sys::socket::Carrier::NATIVE)
 }
 
-/// Executes a role's open image with the launcher's own standard descriptors and the edges from 3 on.
-fn start_role(
-    image: BorrowedFd<'_>,
-    argv: Vec<CString>,
-    env: Vec<CString>,
-    edges: &[BorrowedFd<'_>],
-) -> io::Result<i32> {
+fn role(image: BorrowedFd<'_>, argv: Vec<CString>) -> Command<'_> {
+    Command::new(Program::Fd(image), argv)
+}
+
+/// Starts a role with the launcher's own standard descriptors and the edges from 3 on.
+fn start_role<'a>(command: Command<'a>, edges: &[BorrowedFd<'a>]) -> io::Result<i32> {
     let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
     let mut fds = vec![stdin.as_fd(), stdout.as_fd(), stderr.as_fd()];
     fds.extend_from_slice(edges);
-    let command = Command::new(Program::Fd(image), argv).env(env).fds(fds);
-    command.spawn().map(|child| child.pid).map_err(|failed| io::Error::from_raw_os_error(failed.errno))
+    command.fds(fds).spawn().map(|child| child.pid).map_err(|failed| io::Error::from_raw_os_error(failed.errno))
 }
