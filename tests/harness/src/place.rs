@@ -36,7 +36,8 @@ pub fn acting_as<T>(uid: u32, work: impl FnOnce() -> T) -> T {
 }
 
 /// A directory for what must be visible inside a jail, which has a `/tmp` of its own: `SHOAL_TEST_DIR`, else `preferred`
-/// (the build's own), else, when the build itself lies below `/tmp`, one of the system's or the user's.
+/// (the build's own), else, when the build itself lies below `/tmp` or where an ordinary user cannot go, one of the system's
+/// or the user's.
 pub fn outside_tmp(preferred: &str) -> PathBuf {
     if let Some(named) = std::env::var_os("SHOAL_TEST_DIR") {
         return named.into();
@@ -44,7 +45,9 @@ pub fn outside_tmp(preferred: &str) -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let system = Uid::effective().is_root().then(|| PathBuf::from("/var/lib"));
     let is_private = |path: &PathBuf| ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|dir| path.starts_with(dir));
-    let found = [Some(preferred.into()), system, home].into_iter().flatten().find(|path| !is_private(path));
+    let is_open = |path: &PathBuf| !Uid::effective().is_root() || programs::is_reachable(path);
+    let mut places = [Some(preferred.into()), system, home].into_iter().flatten();
+    let found = places.find(|path| !is_private(path) && is_open(path));
     found.expect("a directory outside /tmp; name one in SHOAL_TEST_DIR")
 }
 

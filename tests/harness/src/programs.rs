@@ -27,7 +27,7 @@ pub fn built() -> PathBuf {
 }
 
 /// Every folder above can be entered by others.
-fn is_reachable(folder: &Path) -> bool {
+pub(crate) fn is_reachable(folder: &Path) -> bool {
     folder.ancestors().all(|f| std::fs::metadata(f).is_ok_and(|m| m.permissions().mode() & 0o001 != 0))
 }
 

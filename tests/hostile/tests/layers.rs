@@ -62,6 +62,16 @@ fn each_layer_changes_something_of_its_own() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// A session that reaches the socket after all is told apart from the user by who its ancestors are.
+#[test]
+fn the_broker_refuses_processes_of_a_session() {
+    for layers in ["holes", "holes,processes"] {
+        let found = Field::without(layers).attack_as_command(Principal::Permissive);
+        assert_eq!(found["A40-connect"], "ok", "without {layers}");
+        assert_eq!(found["A40-attach"], "session_descendant", "without {layers}");
+    }
+}
+
 /// The switch is in the weak kernel and in no program of the product.
 #[test]
 fn the_product_has_no_switch() {
