@@ -158,7 +158,7 @@ impl Worker {
     }
 
     /// The next message of the broker.
-    pub fn next(&mut self) -> io::Result<ToWorker> {
+    pub fn recv(&mut self) -> io::Result<ToWorker> {
         self.broker.recv()
     }
 

@@ -13,7 +13,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     attack("A20-create", |t| append(&t.state.join("new"))),
     attack("A20-descriptor-of-parent", beside),
     attack("A20-link", by_link),
-    attack("A20-list", |t| std::fs::read_dir(&t.state).and_then(|dir| first(dir))),
+    attack("A20-list", |t| std::fs::read_dir(&t.state).and_then(first)),
     attack("A20-open", |t| read(&t.state.join("lock"))),
     attack("A20-path-only", |t| path_only(&t.state.join("lock"))),
     attack("A20-through-root", |t| read(&through_root(&t.state).join("lock"))),
@@ -40,8 +40,8 @@ pub(super) const ATTACKS: &[Attack] = &[
     attack("A29-swap", |t| swap(&t.work.join(".git"))),
     attack("A29-swap-root", |t| swap(&t.work)),
     attack("A30-directories", |_| directories()),
-    attack("A33-link", |t| link(t)),
-    attack("A33-move", |t| moved(t)),
+    attack("A33-link", link),
+    attack("A33-move", moved),
     attack("A34-reopen", |t| reopen(&t.home.join(".bashrc"))),
 ];
 

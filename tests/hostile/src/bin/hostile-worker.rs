@@ -18,7 +18,7 @@ fn main() -> io::Result<()> {
     let mut worker = Worker::greet(launcher, broker)?;
     let mut sources = std::collections::BTreeMap::new();
     // Its end is the broker's, or a refusal to go on; both end the process.
-    while let Ok(message) = worker.next() {
+    while let Ok(message) = worker.recv() {
         match message {
             ToWorker::Prepare(prepare) => {
                 let source = prepare.src.to_string();
