@@ -85,8 +85,8 @@ impl Rig {
             }
             let null = shoal_sys::fd::null().unwrap();
             let words = ["sh", "-c", script].map(|word| std::ffi::CString::new(word).unwrap()).to_vec();
-            let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".to_owned());
-            let env = vec![std::ffi::CString::new(format!("PATH={path}")).unwrap()];
+            // The system's own programs: what lies in somebody's home is not there for everybody inside.
+            let env = vec![c"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".to_owned()];
             let fds = vec![null.as_fd(), write.as_fd(), write.as_fd()];
             let child = Command::new(Program::Path(c"/bin/sh".to_owned()), words).env(env).fds(fds).spawn();
             match child {
