@@ -55,7 +55,7 @@ pub const TO_BROKER: &[&str] = &[
     "call-outside-a-run",
     "calls-too-many",
     "progress-not-json",
-    "capture-of-two-memfds",
+    "capture-of-a-memfd",
     "capture-by-write-end",
     "answers-to-everybody",
 ];
