@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use shoal_proto::broker_launcher::{Cancel, PtyFailed, PtyStarted, RunOrder, ToBroker, ToLauncher};
+use shoal_proto::broker_launcher::{Cancel, Listing, PtyFailed, PtyStarted, RunOrder, ToBroker, ToLauncher};
 use shoal_proto::hello::SessionRole;
 use shoal_proto::launcher_worker::{Receipt, Rung};
 use shoal_proto::supervisor_broker::RoleExit;
@@ -29,6 +29,8 @@ pub(crate) enum LauncherDone {
     Started(PtyStarted),
     /// It did not start.
     Failed(PtyFailed),
+    /// What runs.
+    Listed(Listing),
 }
 
 impl Broker {
@@ -125,7 +127,7 @@ impl Broker {
                 self.launcher_done(sid, receipt.call, LauncherDone::Receipt(receipt_record(&receipt)));
             }
             ToBroker::Done(done) => self.launcher_done(sid, done.call, LauncherDone::Done),
-            ToBroker::Listing(listing) => self.launcher_done(sid, listing.call, LauncherDone::Done),
+            ToBroker::Listing(listing) => self.launcher_done(sid, listing.call, LauncherDone::Listed(listing)),
         }
     }
 

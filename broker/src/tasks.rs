@@ -124,6 +124,8 @@ pub(crate) struct Task {
     pub(crate) stderr_bytes: u64,
     /// Descendants that hold output pipes.
     pub(crate) held_by: u64,
+    /// Process groups of its commands, when they were last counted.
+    pub(crate) groups: usize,
     /// What a cancel or deadline ended.
     pub(crate) receipt: Option<ReceiptRecord>,
     /// The record stays after the end.
@@ -179,6 +181,7 @@ impl Task {
             stdout_bytes: 0,
             stderr_bytes: 0,
             held_by: 0,
+            groups: 0,
             receipt: None,
             announced: false,
             cancel_requested: false,
@@ -240,7 +243,7 @@ impl Task {
                 r#""exit_code":{exit_code},"deadline_ms":{deadline},"deadline_exceeded":{exceeded},"#,
                 r#""stdout_bytes":{stdout},"stderr_bytes":{stderr},"held_by":{held_by},"receipt":{receipt},"#,
                 r#""controls":{{"cancel":{live},"suspend":{suspend},"resume":{resume},"#,
-                r#""active_process_groups":0}}{extra}}}"#
+                r#""active_process_groups":{groups}}}{extra}}}"#
             ),
             id = reference,
             session = quoted(&self.session),
@@ -258,6 +261,7 @@ impl Task {
             stdout = self.stdout_bytes,
             stderr = self.stderr_bytes,
             held_by = self.held_by,
+            groups = if live { self.groups } else { 0 },
             result_ref = result_ref,
             result_uri = result_uri,
             error = error,

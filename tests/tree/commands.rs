@@ -35,12 +35,15 @@ fn what_ignores_int_and_term_is_killed_and_the_record_says_so() {
     let mut agent = Agent::of(&place, &kernel, "default");
     let task = agent.start("sh { trap '' TERM; (trap '' TERM; sleep 6321.1) & sleep 6322.2 }");
     until("both sleep", || running("sleep 6321.1").len() + running("sleep 6322.2").len() == 2);
+    let uri = format!("shoal://task/{}", task.trim_start_matches("task:"));
+    assert_eq!(agent.resource(&uri)["controls"]["active_process_groups"], json!(1));
     let cancelled = agent.tool("shoal_cancel", json!({"task": task}));
     assert_eq!(cancelled["receipt"]["escalated"], json!("kill"), "{cancelled}");
     assert_eq!(cancelled["receipt"]["survived"], json!([]), "{cancelled}");
     assert!(running("sleep 6321.1").is_empty() && running("sleep 6322.2").is_empty());
     assert_eq!(cancelled["state"], json!("cancelled"));
-    let record = agent.resource(&format!("shoal://task/{}", task.trim_start_matches("task:")));
+    let record = agent.resource(&uri);
+    assert_eq!(record["controls"]["active_process_groups"], json!(0));
     assert_eq!((&record["state"], &record["receipt"]), (&json!("cancelled"), &cancelled["receipt"]), "{record}");
     let again = agent.tool("shoal_cancel", json!({"task": task}));
     assert_eq!((&again["already_ended"], &again["receipt"]), (&json!(true), &cancelled["receipt"]), "{again}");

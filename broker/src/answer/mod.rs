@@ -176,14 +176,8 @@ impl Broker {
             Method::StreamPull | Method::StreamClose => self.answer_by_worker(ask, &caller, method, params),
             Method::JournalQuery => self.answer_journal_query(ask, &caller, params),
             Method::JournalVerify => self.answer_journal_verify(ask, params),
-            Method::TaskList => {
-                let answer = self.task_list(&caller, params);
-                self.reply(ask, answer);
-            }
-            Method::TaskGet => {
-                let answer = self.task_get(&caller, params);
-                self.reply(ask, answer);
-            }
+            Method::TaskList => self.answer_task_list(ask, &caller, params),
+            Method::TaskGet => self.answer_task_get(ask, &caller, params),
             Method::TaskAwait => self.answer_task_await(ask, &caller, params),
             Method::TaskOutput => self.answer_task_output(ask, &caller, params),
             Method::TaskCancel => self.answer_task_cancel(ask, &caller, params),

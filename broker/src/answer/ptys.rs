@@ -139,7 +139,9 @@ impl Broker {
                 return self.pty_opened(ask, caller, &pty);
             }
             Ok(LauncherDone::Failed(failed)) => Ok(failed),
-            Ok(LauncherDone::Receipt(_) | LauncherDone::Done) => Err(RpcError::internal("an answer of another kind")),
+            Ok(LauncherDone::Receipt(_) | LauncherDone::Done | LauncherDone::Listed(_)) => {
+                Err(RpcError::internal("an answer of another kind"))
+            }
             Err(error) => Err(error),
         };
         let cmd = self.ptys.remove(n).map_or(String::new(), |pty| pty.cmd);

@@ -1,8 +1,10 @@
 //! Task methods: looking at executions, waiting for them, ending and pausing them.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::json;
+use shoal_proto::broker_launcher::{RunOrder, ToLauncher};
 use shoal_proto::broker_worker::{Method as WorkerMethod, Run as RunMessage, ToWorker};
 use shoal_proto::launcher_worker::Rung;
 use shoal_wire::params::Empty;
@@ -12,6 +14,8 @@ use shoal_wire::{Ref, RpcError, params};
 use super::Params;
 use crate::broker::{Broker, or_refuse};
 use crate::clients::{Ask, Attachment};
+use crate::launcher_edge::LauncherDone;
+use crate::sessions::Sid;
 use crate::tasks::{ReceiptRecord, Task, TaskState};
 use crate::timers::TimerId;
 
@@ -48,17 +52,49 @@ impl Broker {
     }
 
     /// `task.list`.
-    pub(super) fn task_list(&mut self, caller: &Attachment, text: Params<'_>) -> Result<String, RpcError> {
-        params::decode::<Empty>(text)?;
-        let records: Vec<String> = self.tasks.list(caller.sid).map(|task| task.to_json("")).collect();
-        Ok(format!("[{}]", records.join(",")))
+    pub(super) fn answer_task_list(&mut self, ask: Ask, caller: &Attachment, text: Params<'_>) {
+        or_refuse!(self, ask, params::decode::<Empty>(text));
+        let sid = caller.sid;
+        let is_live = self.tasks.list(sid).any(|task| !task.state.is_terminal());
+        self.with_groups(sid, is_live, move |broker| {
+            let records: Vec<String> = broker.tasks.list(sid).map(|task| task.to_json("")).collect();
+            broker.reply(ask, Ok(format!("[{}]", records.join(","))));
+        });
     }
 
     /// `task.get`.
-    pub(super) fn task_get(&mut self, caller: &Attachment, text: Params<'_>) -> Result<String, RpcError> {
-        let pick = params::decode::<TaskPick>(text)?;
-        let n = self.task_number(caller, &pick.task)?;
-        self.task_record(n, "")
+    pub(super) fn answer_task_get(&mut self, ask: Ask, caller: &Attachment, text: Params<'_>) {
+        let pick = or_refuse!(self, ask, params::decode::<TaskPick>(text));
+        let n = or_refuse!(self, ask, self.task_number(caller, &pick.task));
+        let is_live = self.tasks.at(n).is_some_and(|task| !task.state.is_terminal());
+        self.with_groups(caller.sid, is_live, move |broker| {
+            let record = broker.task_record(n, "");
+            broker.reply(ask, record);
+        });
+    }
+
+    /// Goes on once the process groups of a session's runs are counted, if any run is live: the launcher knows them. A
+    /// launcher that does not say leaves the last count.
+    fn with_groups(&mut self, sid: Sid, is_live: bool, then: impl FnOnce(&mut Self) + 'static) {
+        if !is_live {
+            return then(self);
+        }
+        let make = |call| ToLauncher::List(RunOrder { call, run: 0 });
+        self.ask_launcher(sid, make, move |broker, done| {
+            if let Ok(LauncherDone::Listed(listing)) = done {
+                let mut groups: HashMap<u64, usize> = HashMap::new();
+                for running in listing.running.as_slice().iter().filter(|running| running.pty == 0) {
+                    *groups.entry(running.run).or_default() += 1;
+                }
+                let runs: Vec<u64> = broker.tasks.list(sid).map(|task| task.n).collect();
+                for n in runs {
+                    if let Some(task) = broker.tasks.at_mut(n) {
+                        task.groups = groups.get(&n).copied().unwrap_or(0);
+                    }
+                }
+            }
+            then(broker);
+        });
     }
 
     fn task_record(&self, n: u64, extra: &str) -> Result<String, RpcError> {

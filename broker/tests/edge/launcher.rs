@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shoal_chan::{Chan, ChanError};
 use shoal_proto::List;
-use shoal_proto::broker_launcher::{ToBroker, ToLauncher};
+use shoal_proto::broker_launcher::{Listing, ToBroker, ToLauncher};
 use shoal_proto::launcher_worker::Receipt;
 
 use crate::kernel::hello;
@@ -28,7 +28,10 @@ pub(crate) fn serve(mut edge: Chan<ToBroker, ToLauncher>, memory: &Memory) {
                 escalated: Some(cancel.rung),
             }),
             ToLauncher::Suspend(order) | ToLauncher::Resume(order) => ToBroker::Done(order),
-            ToLauncher::Hello(_) | ToLauncher::SpawnPty(_) | ToLauncher::KillPty(_) | ToLauncher::List(_) => continue,
+            ToLauncher::List(order) => {
+                ToBroker::Listing(Listing { call: order.call, running: List::default(), processes: 1 })
+            }
+            ToLauncher::Hello(_) | ToLauncher::SpawnPty(_) | ToLauncher::KillPty(_) => continue,
         };
         edge.send(&answer, &[]).ok();
     }
