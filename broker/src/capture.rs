@@ -26,6 +26,8 @@ use crate::worker_edge::told;
 
 /// Captures of one session at a time: two streams of each execution. Every one is a thread.
 const MAX_CAPTURES: usize = 32;
+/// Stored streams of one execution; each is an output of its row.
+const MAX_STORED: usize = 1024;
 
 /// How much is kept, in bytes. Each is a setting of the kernel.
 #[derive(Clone, Copy, Debug)]
@@ -120,13 +122,13 @@ impl Broker {
         let pipe = fds.into_iter().next().ok_or("a capture without its pipe")?;
         let per_run = self.output_limit(sid);
         let running = match self.runs.of(sid, capture.run) {
-            Some(run) if matches!(run.stage, Stage::Running { .. }) => {
+            Some(run) if matches!(run.stage, Stage::Running { .. }) && run.captured.len() < MAX_STORED => {
                 Some(run.kept_output.get_or_insert_with(|| Allowance::new(per_run)).clone())
             }
             _ => None,
         };
         // A language task may outlive the execution that began it: nothing owns what it prints then.
-        let Some(run) = running else { return self.refuse_capture(sid, capture, "the run is over") };
+        let Some(run) = running else { return self.refuse_capture(sid, capture, "the run takes no more output") };
         let Some(session) = self.captures.open(sid) else {
             return self.refuse_capture(sid, capture, "too many captures at a time");
         };
