@@ -122,8 +122,10 @@ async fn with_versions(connection: &Connection, fail: Fail) -> Fail {
     }
 }
 
+/// Whether a kernel that knows other methods or members would answer so.
 fn is_misunderstanding(error: &RpcError) -> bool {
-    error.is(Code::MethodNotFound) || error.is(Code::InvalidParams)
+    error.is(Code::MethodNotFound)
+        || (error.is(Code::InvalidParams) && matches!(error.reason(), Some("unknown_member" | "missing")))
 }
 
 /// Both versions, when what `kernel.version` said is not this program's.
