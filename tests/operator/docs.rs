@@ -58,7 +58,7 @@ fn commands() -> Vec<Documented> {
 }
 
 /// What stands for something in a documented command. A choice becomes the first alternative.
-fn filled(text: &str, plan: &str, row: &str, hash: &str, head: &str) -> String {
+fn filled(text: &str, [plan, row, hash, head, pty]: [&str; 5]) -> String {
     let text = match text.split_once(" | ") {
         // `exec SRC | other` is a pipe of the shell; `start | stop` is a choice.
         Some((first, _)) if !text.contains("'") && !text.contains('"') => first.to_owned(),
@@ -68,6 +68,9 @@ fn filled(text: &str, plan: &str, row: &str, hash: &str, head: &str) -> String {
     for word in &mut words {
         if word.starts_with("plan:") {
             *word = plan.to_owned();
+        }
+        if word.starts_with("pty:") {
+            *word = pty.to_owned();
         }
         if word.ends_with('…') {
             *word = head.to_owned();
@@ -108,6 +111,7 @@ fn every_documented_command_does_what_it_says() {
     let row = newest["id"].to_string();
     let hash = newest["outputs"][0]["hash"].as_str().expect("an output").to_owned();
     let head = client.ok("journal.verify", json!({}))["head"].as_str().expect("a head").to_owned();
+    let pty = client.ok("pty.open", json!({"cmd": "cat", "args": []}))["pty_id"].as_str().expect("an id").to_owned();
     place.write("src/main.rs", "fn main() {}\n");
 
     let documented = commands();
@@ -116,7 +120,7 @@ fn every_documented_command_does_what_it_says() {
         if ELSEWHERE.iter().any(|(prefix, _)| text.starts_with(prefix)) {
             continue;
         }
-        let command = filled(&text, &plan, &row, &hash, &head);
+        let command = filled(&text, [&plan, &row, &hash, &head, &pty]);
         let output = shell(&place, &command);
         let at = format!("{}:{line}: {text} (run as: {command})", file.display());
         let said = String::from_utf8_lossy(&output.stderr);

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use shoal_client::{CallError, ConnectError};
+use shoal_wire::{Code, RpcError};
 
 /// Why the command failed.
 #[derive(Debug)]
@@ -43,8 +44,8 @@ impl std::fmt::Display for Fail {
         match self {
             Self::Usage(text) | Self::Said(text) => f.write_str(text),
             Self::Connect(e) => write!(f, "{e}"),
-            Self::Call(e) => match e.kernel().and_then(|k| k.data.as_ref()) {
-                Some(data) => write!(f, "{e} {data}"),
+            Self::Call(e) => match e.kernel() {
+                Some(error) => write!(f, "{e}{}", beside(error)),
                 None => write!(f, "{e}"),
             },
             Self::Skewed { fail, skew } => {
@@ -53,6 +54,38 @@ impl std::fmt::Display for Fail {
             Self::ClosedOutput => f.write_str("stdout is closed"),
         }
     }
+}
+
+/// What helps beside the message: the kernel's own hint, else the command that shows what there is, else all it said.
+fn beside(error: &RpcError) -> String {
+    let data = error.data.as_ref();
+    if let Some(hint) = data.and_then(|data| data.get("hint")?.as_str()).filter(|hint| !hint.is_empty()) {
+        return format!("; {hint}");
+    }
+    match next(error) {
+        Some(command) => format!("; look with: {command}"),
+        None => data.map(|data| format!(" {data}")).unwrap_or_default(),
+    }
+}
+
+/// The command that shows what an error is about.
+fn next(error: &RpcError) -> Option<&'static str> {
+    const BY_REASON: [(&str, &str); 4] = [
+        ("unknown_session", "shoal session list"),
+        ("unknown_token", "shoal token list"),
+        ("confinement", "shoal doctor"),
+        ("policy", "shoal policy explain SRC"),
+    ];
+    const BY_CODE: [(Code, &str); 6] = [
+        (Code::SessionFrozen, "shoal session list; it goes on with: shoal session thaw NAME"),
+        (Code::UnknownPty, "shoal pty list"),
+        (Code::UnknownTask, "shoal top"),
+        (Code::UnknownPlan, "shoal approvals list --all"),
+        (Code::ApprovalRequired, "shoal approvals list"),
+        (Code::JournalUnavailable, "shoal doctor"),
+    ];
+    let by_reason = BY_REASON.iter().find(|(reason, _)| error.reason() == Some(reason)).map(|(_, next)| *next);
+    by_reason.or_else(|| BY_CODE.iter().find(|(code, _)| error.is(*code)).map(|(_, next)| *next))
 }
 
 impl From<ConnectError> for Fail {
@@ -64,5 +97,24 @@ impl From<ConnectError> for Fail {
 impl From<CallError> for Fail {
     fn from(e: CallError) -> Self {
         Self::Call(e)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn error(code: Code, data: serde_json::Value) -> RpcError {
+        RpcError { data: Some(data), ..RpcError::new(code, "no") }
+    }
+
+    #[test]
+    fn an_error_has_a_hint_or_a_command_or_all_there_is() {
+        let said = |code, data| beside(&error(code, data));
+        assert_eq!(said(Code::UnknownPty, json!({"hint": "open one"})), "; open one");
+        assert_eq!(said(Code::UnknownPty, json!({"pty_id": "pty:9"})), "; look with: shoal pty list");
+        assert_eq!(said(Code::InvalidParams, json!({"reason": "unknown_session"})), "; look with: shoal session list");
+        assert_eq!(said(Code::InvalidParams, json!({"param": "x"})), " {\"param\":\"x\"}");
     }
 }
