@@ -133,7 +133,7 @@ impl Listener {
 }
 
 /// Device and inode of what is at a path.
-fn identity(path: &Path) -> Option<(u64, u64)> {
+fn identity(path: &Path) -> Option<(Dev, u64)> {
     statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| (stat.st_dev, stat.st_ino))
 }
 
