@@ -11,3 +11,4 @@ mod effects;
 mod limits;
 mod session;
 mod verdict;
+mod ways;
