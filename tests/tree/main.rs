@@ -9,6 +9,7 @@ mod commands;
 mod faults;
 mod guides;
 mod isolation;
+mod language;
 mod limits;
 mod many_terminals;
 mod plans;

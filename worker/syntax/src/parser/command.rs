@@ -156,7 +156,8 @@ impl Parser<'_> {
         if self.at_op("{") && !self.cx.head {
             let open = self.next_start();
             let cx = Context { item: false, ..self.cx };
-            call.block = Some(self.within(cx, |p| p.block(false))?);
+            let block = self.within(cx, |p| p.block(false));
+            call.block = Some(block.map_err(|reject| teach::brace_list(self.src, open).map_or(reject, Into::into))?);
             return match self.next_argument() {
                 None => Ok(()),
                 Some(at) => Err(self.words_after_block(open, at)),

@@ -95,6 +95,13 @@ pub(crate) fn no_brace_expansion(src: &str, start: usize, brace: usize) -> Diag 
     Diag::new(start..close.unwrap_or(brace + 1), "no brace expansion").hint(hint)
 }
 
+/// `{a,b}` after a command: no block, whatever its names stand for.
+pub(crate) fn brace_list(src: &str, brace: usize) -> Option<Diag> {
+    let inside = src[brace..].strip_prefix('{')?.split('}').next()?;
+    let is_list = inside.contains(',') && !inside.contains(|c: char| c.is_whitespace() || matches!(c, '(' | '[' | '{'));
+    is_list.then(|| no_brace_expansion(src, brace, brace))
+}
+
 pub(crate) fn words_after_ampersand(src: &str, at: usize) -> Diag {
     let end = src[at..].find(char::is_whitespace).map_or(src.len(), |len| at + len);
     Diag::new(at..end, "expected newline or `;` between statements")
