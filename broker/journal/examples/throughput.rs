@@ -29,10 +29,9 @@ fn main() {
     };
     println!("{records} records in {place}, each a row opened, closed with two outputs, and two events");
     let dir = private();
-    let taken = sessions(dir.path(), records, false);
-    rate("8 sessions, committed before each answer", records, taken);
-    let short = records / 10;
-    rate("8 sessions, synced before each answer (full)", short, sessions(private().path(), short, true));
+    sessions(dir.path(), records, SESSIONS, false).tell("8 sessions, committed before each answer");
+    sessions(private().path(), records / 4, 1, false).tell("1 session, committed before each answer");
+    sessions(private().path(), records / 10, SESSIONS, true).tell("8 sessions, synced before each answer (full)");
     for group in [1, 8, 64] {
         let floor = floor(private().path(), records, group);
         rate(&format!("SQLite alone, the same statements in groups of {group}"), records, floor);
@@ -43,6 +42,31 @@ fn main() {
 fn rate(what: &str, n: usize, taken: Duration) {
     let each = taken.as_secs_f64() * 1e6 / n as f64;
     println!("{what:<62} {:>9.0} /s {each:>8.1} us", n as f64 / taken.as_secs_f64());
+}
+
+/// What sessions took: all of it, and each wait for a commit.
+struct Taken {
+    all: Duration,
+    waits: Vec<Duration>,
+}
+
+impl Taken {
+    /// A record is two commits.
+    fn tell(mut self, what: &str) {
+        rate(what, self.waits.len() / 2, self.all);
+        self.waits.sort_unstable();
+        let at = |share: f64| {
+            let nth = ((self.waits.len() - 1) as f64 * share) as usize;
+            self.waits[nth].as_secs_f64() * 1e6
+        };
+        println!(
+            "    a commit: p50 {:.0} us, p99 {:.0} us, p99.9 {:.0} us, worst {:.0} us",
+            at(0.5),
+            at(0.99),
+            at(0.999),
+            at(1.0)
+        );
+    }
 }
 
 fn row(session: usize, n: usize) -> NewRow {
@@ -73,26 +97,31 @@ fn closing(n: usize) -> Closing {
 }
 
 /// As the broker does it: each session opens a row, waits for its commit, closes it and waits again.
-fn sessions(dir: &Path, records: usize, full: bool) -> Duration {
+fn sessions(dir: &Path, records: usize, sessions: usize, full: bool) -> Taken {
     let journal = Arc::new(Journal::open(dir, Settings { full, without_reserve: true }).expect("a journal"));
     let begin = Instant::now();
-    let threads: Vec<_> = (0..SESSIONS)
+    let threads: Vec<_> = (0..sessions)
         .map(|session| {
             let journal = Arc::clone(&journal);
             std::thread::spawn(move || {
-                for n in 0..records / SESSIONS {
+                let mut waits = Vec::with_capacity(records / sessions * 2);
+                for n in 0..records / sessions {
+                    let asked = Instant::now();
                     let id = answer(&journal, move |store| store.open_row(&row(session, n)));
+                    let opened = Instant::now();
                     answer(&journal, move |store| {
                         store.close_row(id, &closing(n))?;
                         store.append_event("uid:1000", "journal", id)?;
                         store.append_event("uid:1000", "session.transcript", id)
                     });
+                    waits.extend([opened - asked, opened.elapsed()]);
                 }
+                waits
             })
         })
         .collect();
-    threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
-    begin.elapsed()
+    let waits = threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect();
+    Taken { all: begin.elapsed(), waits }
 }
 
 /// Runs a job and waits for its commit.

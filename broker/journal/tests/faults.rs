@@ -113,7 +113,7 @@ fn the_reserve_lets_open_rows_be_closed_on_a_full_disk() {
     let running = journal.wait(|store| store.open_row(&exec("make"))).expect("opened");
     let ballast = disk.fill();
     // What brings the disk to its end is written all the same: the reserve is given back for it.
-    for n in 0..200 {
+    for n in 0..30 {
         write(&journal, format!("{n} {}", "x".repeat(4096))).expect("the reserve has room");
     }
     assert!(unavailable(&journal).contains("no space left"), "new work is refused from here on");

@@ -230,7 +230,7 @@ fn cases(usual: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(96))]
+    #![proptest_config(cases(48))]
 
     #[test]
     fn a_change_is_found_exactly_when_it_changes_a_chained_member(
