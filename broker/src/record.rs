@@ -174,7 +174,7 @@ impl Broker {
         let job = move |store: &mut shoal_journal::Store| {
             let id = store.write_row(&row)?;
             let seq = if announced { Some(store.append_event(&job_owner, "journal", id)?) } else { None };
-            Ok((id, seq.map(|seq| store.row(id).map(|row| (seq, row))).transpose()?))
+            Ok((id, seq.map(|seq| store.bare_row(id).map(|row| (seq, row))).transpose()?))
         };
         let go_on = move |broker: &mut Self, written: Result<(i64, Option<(i64, Row)>), JournalError>| {
             let result = written.map(|(id, event)| {
@@ -317,6 +317,6 @@ fn close_job(
         if closed.transcript {
             announced.transcript = Some(number(store.append_event(&closed.owner, "session.transcript", entry)?));
         }
-        Ok((announced, store.row(entry)?))
+        Ok((announced, store.bare_row(entry)?))
     }
 }

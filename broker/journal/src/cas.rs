@@ -82,7 +82,7 @@ impl Store {
         Ok(Adopted { hash: done.hash, len: done.len, stored: done.stored })
     }
 
-    fn has_blob(&self, hash: &Digest) -> Result<bool, JournalError> {
+    pub(crate) fn has_blob(&self, hash: &Digest) -> Result<bool, JournalError> {
         let found = self.db.prepare_cached("SELECT 1 FROM blob WHERE hash = ?1")?.query_row(params![hash], |_| Ok(()));
         Ok(found.optional()?.is_some())
     }
@@ -147,6 +147,11 @@ impl Store {
             {
                 eprintln!("shoal-broker: collected blob stays: {e}");
             }
+        }
+        if std::mem::take(&mut self.orphans_due)
+            && let Err(e) = self.sweep_orphans()
+        {
+            eprintln!("shoal-broker: files that no blob names stay: {e}");
         }
     }
 }

@@ -23,7 +23,7 @@ impl Store {
         Ok(seq)
     }
 
-    /// Events after `since` (exclusive; `None` from the first), oldest first, at most `limit`, with their rows.
+    /// Events after `since` (exclusive; `None` from the first), oldest first, at most `limit`, with their bare rows.
     pub fn events(
         &self,
         owner: &str,
@@ -37,7 +37,7 @@ impl Store {
         let found = statement
             .query_map(params![owner, channel, since.unwrap_or(-1), limit], |r| Ok((r.get(0)?, r.get(1)?)))?
             .collect::<Result<Vec<(i64, i64)>, _>>()?;
-        found.into_iter().map(|(seq, entry)| Ok((seq, self.row(entry)?))).collect()
+        found.into_iter().map(|(seq, entry)| Ok((seq, self.bare_row(entry)?))).collect()
     }
 
     /// Owner and name of every durable channel that has events.

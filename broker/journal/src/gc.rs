@@ -64,6 +64,7 @@ impl Store {
             for (hash, _) in &chosen {
                 self.delete_blob(hash)?;
             }
+            self.orphans_due = true;
         }
         let candidates = i64::try_from(chosen.len()).unwrap_or(i64::MAX);
         Ok(GcReport {

@@ -78,7 +78,7 @@ impl Journal {
         }
         let health = Arc::new(Mutex::new(Health::Writable));
         let (jobs, queue) = sync_channel(QUEUE);
-        let owner = Owner::new(store, settings, Arc::clone(&health));
+        let owner = Owner::new(store, settings, Arc::clone(&health))?;
         let thread = std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || owner.serve(&queue))

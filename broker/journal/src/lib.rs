@@ -28,6 +28,7 @@ mod recover;
 mod row;
 mod schema;
 mod store;
+mod syncer;
 mod tail;
 mod tokens;
 mod undo;

@@ -11,11 +11,14 @@ use crate::error::JournalError;
 use crate::fs;
 use crate::group::{Health, How, Job, Settings};
 use crate::store::Store;
+use crate::syncer::{Synced, Syncer};
 
 /// Jobs of one transaction at most: bounds what one slow disk sync delays.
 const GROUP: usize = 256;
 /// From a commit to the sync of the write-ahead log.
 const SYNC_AFTER: Duration = Duration::from_millis(50);
+/// How soon the end of a sync is noticed while no job comes.
+const SYNC_SEEN: Duration = Duration::from_millis(5);
 /// How often an unavailable journal is tried again.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 /// A write-ahead log longer than this is checkpointed when the queue is empty.
@@ -29,6 +32,7 @@ pub(crate) struct Owner {
     settings: Settings,
     health: Arc<Mutex<Health>>,
     sync_due: Option<Instant>,
+    syncer: Syncer,
     /// The reserve was released and not made again yet.
     reserve_out: bool,
     /// A page of the database was found damaged: nothing is written until a look through all of it finds nothing wrong.
@@ -44,8 +48,9 @@ struct Committed {
 
 impl Owner {
     /// Owns an open store.
-    pub(crate) fn new(store: Store, settings: Settings, health: Arc<Mutex<Health>>) -> Self {
-        Self { store, settings, health, sync_due: None, reserve_out: false, is_damaged: false }
+    pub(crate) fn new(store: Store, settings: Settings, health: Arc<Mutex<Health>>) -> Result<Self, JournalError> {
+        let syncer = Syncer::start(&store.dir)?;
+        Ok(Self { store, settings, health, sync_due: None, syncer, reserve_out: false, is_damaged: false })
     }
 
     /// Serves until every handle is gone.
@@ -66,14 +71,17 @@ impl Owner {
             }
             self.tend();
         }
-        if let Err(e) = self.store.sync() {
+        if let Err(e) = self.sync() {
             eprintln!("shoal-broker: journal not synced at the end: {e}");
         }
     }
 
     /// Waits for a job, or for the next thing that is due; without either it sleeps until a job comes.
     fn next(&self, queue: &Receiver<Job>) -> Result<Job, RecvTimeoutError> {
-        let sync = self.sync_due.map(|due| due.saturating_duration_since(Instant::now()));
+        let sync = match self.syncer.is_running() {
+            true => Some(SYNC_SEEN),
+            false => self.sync_due.map(|due| due.saturating_duration_since(Instant::now())),
+        };
         let probe = self.is_unavailable().then_some(PROBE_EVERY);
         match sync.into_iter().chain(probe).min() {
             Some(wait) => queue.recv_timeout(wait),
@@ -199,23 +207,41 @@ impl Owner {
 
     fn synced_commit(&mut self, now: bool) -> Result<(), JournalError> {
         if now || self.settings.full {
-            self.sync_due = None;
-            return self.store.sync();
+            return self.sync();
         }
         self.sync_due.get_or_insert_with(|| Instant::now() + SYNC_AFTER);
         Ok(())
     }
 
+    /// Syncs everything now, after the sync that is under way.
+    fn sync(&mut self) -> Result<(), JournalError> {
+        if let Some(synced) = self.syncer.wait() {
+            self.on_synced(synced);
+        }
+        self.sync_due = None;
+        self.store.sync()
+    }
+
+    /// The sync that nobody waits for has ended; one that failed is tried again.
+    fn on_synced(&mut self, synced: Synced) {
+        if let Err(e) = synced.result {
+            self.store.unsynced.extend(synced.left);
+            self.set_health(Health::Unavailable(e.to_string()));
+            self.sync_due.get_or_insert_with(|| Instant::now() + SYNC_AFTER);
+        }
+    }
+
     /// What is due between groups: sync, checkpoint, probe.
     fn tend(&mut self) {
-        if self.sync_due.is_some_and(|due| due <= Instant::now()) {
+        let ended = self.syncer.poll();
+        let is_synced = ended.is_some();
+        if let Some(synced) = ended {
+            self.on_synced(synced);
+        }
+        self.checkpoint(if is_synced { CHECKPOINT_AT } else { CHECKPOINT_MUST });
+        if !self.syncer.is_running() && self.sync_due.is_some_and(|due| due <= Instant::now()) {
             self.sync_due = None;
-            if let Err(e) = self.store.sync() {
-                self.set_health(Health::Unavailable(e.to_string()));
-            }
-            self.checkpoint(CHECKPOINT_AT);
-        } else {
-            self.checkpoint(CHECKPOINT_MUST);
+            self.syncer.begin(std::mem::take(&mut self.store.unsynced));
         }
         if self.is_unavailable() {
             self.probe();
@@ -228,8 +254,7 @@ impl Owner {
             return;
         }
         // The checkpoint makes rows durable: what they name has to be durable before.
-        self.sync_due = None;
-        if let Err(e) = self.store.sync() {
+        if let Err(e) = self.sync() {
             return self.set_health(Health::Unavailable(e.to_string()));
         }
         // TRUNCATE cuts the log back, so its length says again when the next one is due.

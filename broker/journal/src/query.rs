@@ -138,17 +138,29 @@ fn json(text: Option<String>) -> Option<Value> {
     text.map(|t| serde_json::from_str(&t).unwrap_or(Value::Null))
 }
 
+/// The row alone: what durable events are derived from.
+pub(crate) fn bare_by_id(db: &Connection, id: i64) -> Result<Option<Row>, JournalError> {
+    let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM entry WHERE id = ?1"))?;
+    let mut cursor = statement.query(params![id])?;
+    cursor.next()?.map(bare).transpose()
+}
+
+/// The row with its outputs and its newest link.
 fn read(db: &Connection, found: &rusqlite::Row<'_>) -> Result<Row, JournalError> {
-    let id: i64 = found.get(0)?;
-    let env_hash: Option<Vec<u8>> = found.get(9)?;
-    let effects: String = found.get(12)?;
+    let row = bare(found)?;
     let newest: Option<(Vec<u8>, Vec<u8>)> = db
         .prepare_cached("SELECT prev, digest FROM link WHERE entry_id = ?1 ORDER BY seq DESC LIMIT 1")?
-        .query_row(params![id], |r| Ok((r.get(0)?, r.get(1)?)))
+        .query_row(params![row.id], |r| Ok((r.get(0)?, r.get(1)?)))
         .optional()?;
     let (prev, digest) = newest.map(|(p, d)| (chain::hex(&p), chain::hex(&d))).unzip();
+    Ok(Row { outputs: outputs(db, row.id)?, prev, digest, ..row })
+}
+
+fn bare(found: &rusqlite::Row<'_>) -> Result<Row, JournalError> {
+    let env_hash: Option<Vec<u8>> = found.get(9)?;
+    let effects: String = found.get(12)?;
     Ok(Row {
-        id,
+        id: found.get(0)?,
         kind: found.get(1)?,
         parent: found.get(2)?,
         session: found.get(3)?,
@@ -171,9 +183,9 @@ fn read(db: &Connection, found: &rusqlite::Row<'_>) -> Result<Row, JournalError>
         summary: json(found.get(20)?),
         detail: json(found.get(21)?),
         run: found.get(22)?,
-        outputs: outputs(db, id)?,
-        prev,
-        digest,
+        outputs: Vec::new(),
+        prev: None,
+        digest: None,
     })
 }
 

@@ -1,5 +1,9 @@
 //! After a start: close what was open and whose work is gone, sweep what was half written.
 
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::chain;
 use crate::error::JournalError;
 use crate::row::{Closing, Ended};
 use crate::store::Store;
@@ -28,6 +32,32 @@ impl Store {
         };
         for entry in entries {
             std::fs::remove_file(entry?.path())?;
+        }
+        Ok(())
+    }
+
+    /// Removes blob files that no blob names: a broker was killed between the renaming of one and its commit.
+    pub(crate) fn sweep_orphans(&self) -> Result<(), JournalError> {
+        let below = |dir: &Path| -> Result<Vec<PathBuf>, JournalError> {
+            let entries = match std::fs::read_dir(dir) {
+                Ok(entries) => entries,
+                Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+                Err(e) => return Err(e.into()),
+            };
+            entries.map(|entry| Ok(entry?.path())).collect()
+        };
+        let cas = self.dir.join("cas");
+        for first in below(&cas)?.into_iter().filter(|path| !path.ends_with("tmp")) {
+            for second in below(&first)? {
+                for file in below(&second)? {
+                    let hash = file.file_stem().and_then(|stem| stem.to_str()).and_then(chain::unhex);
+                    if let Some(hash) = hash
+                        && !self.has_blob(&hash)?
+                    {
+                        std::fs::remove_file(&file)?;
+                    }
+                }
+            }
         }
         Ok(())
     }

@@ -32,6 +32,8 @@ pub struct Store {
     pub(crate) unsynced: Vec<PathBuf>,
     /// Blobs deleted since the last commit.
     pub(crate) forgotten: Vec<Digest>,
+    /// Files that no blob names are looked for after the commit.
+    pub(crate) orphans_due: bool,
 }
 
 impl Store {
@@ -42,7 +44,7 @@ impl Store {
         let db = schema::open(&path)?;
         fs::make_private(&path)?;
         let head = chain::head(&db)?;
-        Ok(Self { db, dir: dir.to_owned(), head, unsynced: Vec::new(), forgotten: Vec::new() })
+        Ok(Self { db, dir: dir.to_owned(), head, unsynced: Vec::new(), forgotten: Vec::new(), orphans_due: false })
     }
 
     /// After a rollback the chain's head is what the database says.
@@ -129,6 +131,11 @@ impl Store {
     /// One row.
     pub fn row(&self, id: i64) -> Result<Row, JournalError> {
         query::by_id(&self.db, id)?.ok_or(JournalError::Unknown("row"))
+    }
+
+    /// One row without its outputs and links: what durable events are derived from.
+    pub fn bare_row(&self, id: i64) -> Result<Row, JournalError> {
+        query::bare_by_id(&self.db, id)?.ok_or(JournalError::Unknown("row"))
     }
 
     /// The row of a key in a session, the newest one.

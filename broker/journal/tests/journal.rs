@@ -238,6 +238,10 @@ fn collection_is_a_dry_run_and_spares_pins() {
     };
     let dry = journal.wait(move |s| s.gc(request)).expect("ran");
     assert_eq!((dry.candidates, dry.deleted, dry.dry_run, files()), (2, 0, true, 3));
+    // Left by a broker that was killed before its commit.
+    let orphan = dir.path().join("cas/ab/cd");
+    std::fs::create_dir_all(&orphan).expect("made");
+    std::fs::write(orphan.join(format!("{}.zst", "abcd".repeat(16))), b"orphan").expect("written");
     // One of them is stored again in the same transaction: its file stays.
     let done = journal.wait(move |s| {
         let done = s.gc(GcRequest { apply: true, ..request })?;
