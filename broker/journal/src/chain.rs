@@ -1,5 +1,6 @@
 //! The hash chain: one link when a row opens, one when it closes. Bodies are rebuilt from the row, never stored.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use base64::Engine as _;
@@ -54,6 +55,9 @@ fn link(prev: &Digest, body: &str) -> Digest {
     *hasher.finalize().as_bytes()
 }
 
+/// Rows kept from their opening to their closing link: as many as can be open at a time, and some.
+const OPENED: usize = 512;
+
 /// Recomputes the chain from its first link.
 pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, JournalError> {
     let rows = db.query_row("SELECT count(*) FROM entry", [], |r| r.get(0))?;
@@ -62,19 +66,28 @@ pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, 
     let mut due: Digest = [0; 32];
     let mut first_bad = None;
     let mut found = false;
+    let mut opened: HashMap<i64, Row> = HashMap::new();
     while let Some(row) = cursor.next()? {
         let entry: i64 = row.get(0)?;
         let part: String = row.get(1)?;
         let (prev, digest): (Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?);
         found |= wanted.is_some_and(|w| hex(&digest) == w);
-        let body = crate::query::by_id(db, entry)?.and_then(|row| match part.as_str() {
-            "open" => Some(open_body(&row)),
-            "close" => Some(close_body(&row)),
+        let row = match opened.remove(&entry) {
+            Some(row) => Some(row),
+            None => crate::query::linked_by_id(db, entry)?,
+        };
+        let body = row.as_ref().and_then(|row| match part.as_str() {
+            "open" => Some(open_body(row)),
+            "close" => Some(close_body(row)),
             _ => None,
         });
         let good = prev == due && body.is_some_and(|body| link(&due, &body).as_slice() == digest.as_slice());
         if !good && first_bad.is_none() {
             first_bad = Some(entry);
+        }
+        if let Some(row) = row.filter(|_| part == "open" && opened.len() < OPENED) {
+            // Its closing link is near.
+            opened.insert(entry, row);
         }
         // Go on from what is stored, so that one bad link is not reported for all that follow it.
         due = digest.try_into().unwrap_or([0; 32]);

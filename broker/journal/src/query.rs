@@ -145,6 +145,12 @@ pub(crate) fn bare_by_id(db: &Connection, id: i64) -> Result<Option<Row>, Journa
     cursor.next()?.map(bare).transpose()
 }
 
+/// The row with its outputs: what its links are rebuilt from.
+pub(crate) fn linked_by_id(db: &Connection, id: i64) -> Result<Option<Row>, JournalError> {
+    let Some(row) = bare_by_id(db, id)? else { return Ok(None) };
+    Ok(Some(Row { outputs: outputs(db, id)?, ..row }))
+}
+
 /// The row with its outputs and its newest link.
 fn read(db: &Connection, found: &rusqlite::Row<'_>) -> Result<Row, JournalError> {
     let row = bare(found)?;
