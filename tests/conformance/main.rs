@@ -3,4 +3,7 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, reason = "tests start the clients as processes")]
 
-mod python_sdk;
+mod approval;
+mod clients;
+mod drive;
+mod watch;

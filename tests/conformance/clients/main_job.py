@@ -1,25 +1,15 @@
-"""The main job, driven by the official Python MCP client: two clients, one session, one cold kernel."""
-import asyncio, json, os
+"""The main job, driven by the official Python MCP client: two clients, one session, one cold kernel.   main_job.py SERVER [ARG...]"""
+import asyncio
+import json
+import os
+import sys
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-ENV = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": os.environ["PLACE_HOME"],
-    "XDG_RUNTIME_DIR": os.environ["PLACE_RUN"],
-    "SHOAL_STATE_DIR": os.environ["PLACE_STATE"],
-}
-
 
 def server():
-    uid = os.environ["PLACE_UID"]
-    if os.geteuid() == int(uid):
-        command, args = os.environ["SHOAL_MCP"], []
-    else:
-        command = "setpriv"
-        args = ["--reuid", uid, "--regid", uid, "--clear-groups", os.environ["SHOAL_MCP"]]
-    return StdioServerParameters(command=command, args=args, env=ENV, cwd=os.environ["PLACE_WORK"])
+    return StdioServerParameters(command=sys.argv[1], args=sys.argv[2:], env=dict(os.environ), cwd=os.getcwd())
 
 
 async def call(session, name, **arguments):
@@ -60,7 +50,7 @@ async def main():
             result, got, text = await call(one, "shoal_exec", src="let = 3")
             assert result.isError, got
             assert "span" in json.dumps(got), got
-    print("all good")
+    print("ok   all good")
 
 
 asyncio.run(main())
