@@ -30,8 +30,11 @@ fn reference(report: &Report) -> Option<String> {
     Ref::parse(report.text_of("ref")?)?.uri()
 }
 
+/// How to see what was cut: a value by parts, anything else where it lies whole.
 fn after_cut(cuts: &[Cut]) -> Vec<String> {
-    cuts.iter().find(|cut| cut.what == "value").and_then(fetch).into_iter().collect()
+    let value = cuts.iter().find(|cut| cut.what == "value").and_then(fetch);
+    let whole = || cuts.iter().find_map(|cut| Some(format!("read {}", cut.uri.as_deref()?)));
+    value.or_else(whole).into_iter().collect()
 }
 
 /// The call that reads the next part of a value.
@@ -59,31 +62,69 @@ fn decide(report: &Report) -> Vec<String> {
     }
 }
 
+/// Every error leads on: by what it says itself, else by what helps with its kind.
 fn after_error(report: &Report) -> Vec<String> {
     let Some(code) = report.code_number().and_then(Code::from_number) else { return Vec::new() };
-    let one = |text: &str| vec![text.to_owned()];
-    match code {
+    let steps = match code {
         Code::ApprovalRequired => match report.text_of("plan_ref") {
             Some(_) => decide(report),
             None => vec!["shoal_plan with the same source".to_owned(), "then shoal_cap_request".to_owned()],
         },
-        Code::LeashDenied | Code::SourceError => hint(report),
-        Code::UnknownPlan if report.text_of("reason") == Some("drifted") => one("shoal_plan again"),
-        Code::UnknownPlan if report.text_of("reason") == Some("consumed") => {
+        Code::UnknownPlan => after_unknown_plan(report),
+        Code::Raised => after_raise(report),
+        _ => hint(report),
+    };
+    if steps.is_empty() { vec![remedy(code, report)] } else { steps }
+}
+
+fn after_unknown_plan(report: &Report) -> Vec<String> {
+    match report.text_of("reason") {
+        Some("drifted") => vec!["shoal_plan again".to_owned()],
+        Some("consumed") => {
             let result = reference(report).map(|uri| format!("read {uri}, its result"));
             result.into_iter().chain(["shoal_plan the source to run it once more".to_owned()]).collect()
         }
-        Code::UnknownPlan => one("shoal_plan the source; it answers with a plan_ref"),
-        Code::UnknownRef => one("run it again, or look it up with shoal_journal"),
-        Code::QuotaExceeded => one("wait for or cancel one of shoal://jobs"),
-        Code::WorkerLost | Code::SessionEnded => one("run again; the session's bindings are gone"),
-        Code::Raised => {
-            let stderr = report.body.get("data").and_then(|data| data.get("stderr")).is_some_and(Value::is_string);
-            let uri = reference(report).filter(|_| stderr);
-            uri.map(|uri| format!("read {uri}?path=stderr")).into_iter().collect()
-        }
-        _ => Vec::new(),
+        _ => vec!["shoal_plan the source; it answers with a plan_ref".to_owned()],
     }
+}
+
+fn after_raise(report: &Report) -> Vec<String> {
+    let stderr = report.body.get("data").and_then(|data| data.get("stderr")).is_some_and(Value::is_string);
+    let uri = reference(report).filter(|_| stderr);
+    uri.map(|uri| format!("read {uri}?path=stderr")).into_iter().chain(hint(report)).collect()
+}
+
+/// What helps with an error of a kind that says no more itself.
+fn remedy(code: Code, report: &Report) -> String {
+    let text = match code {
+        Code::SourceError => "mend the source at data.span and run it again",
+        Code::Raised => "mend the source (data.code and data.span say what and where) and run it again",
+        Code::InvalidParams => "correct the argument that data.param names and call again",
+        Code::UnknownRef => "run it again, or look it up with shoal_journal",
+        Code::BadPath => "shoal_get without path and slice shows what there is",
+        Code::LeashDenied => "the local user can change the policy; `shoal policy explain` names the grant",
+        Code::TaskControl | Code::UnknownTask => "read shoal://jobs for the tasks there are",
+        Code::UnknownPty => "shoal_pty_list tells which are open; shoal_pty_open opens another",
+        Code::PtySpawnFailed => "check cmd, args and cwd, and open it again",
+        Code::AuthFailed => "the local user checks SHOAL_TOKEN in this client's configuration (`shoal token list`)",
+        Code::QuotaExceeded => "wait for or cancel one of shoal://jobs",
+        Code::JournalUnavailable => "nothing ran; the local user runs `shoal doctor`",
+        Code::WorkerLost | Code::SessionEnded => "run again; the session's bindings are gone",
+        Code::SessionFrozen => {
+            let session = report.text_of("session").unwrap_or("NAME");
+            return format!("the local user runs `shoal session thaw {session}`");
+        }
+        Code::WatchFailed => "list_resources() tells what can be watched",
+        Code::MethodNotFound => "the kernel is of another version: the local user restarts it (`shoal kernel stop`)",
+        Code::Restarting
+        | Code::Internal
+        | Code::NotAttached
+        | Code::ParseError
+        | Code::InvalidRequest
+        | Code::ApprovalRequired
+        | Code::UnknownPlan => "call again; if it stays, the local user runs `shoal doctor`",
+    };
+    text.to_owned()
 }
 
 fn hint(report: &Report) -> Vec<String> {

@@ -5,6 +5,7 @@
 mod approval;
 mod client;
 mod eras;
+mod halves;
 mod kernel;
 mod lines;
 mod resources;
