@@ -21,11 +21,15 @@ impl Broker {
         let ts = self.now.ns;
         let key: ChannelKey = (owner.clone(), channel.into());
         let published = self.bus.publish(&key, ts, payload);
+        let is_shown = self.bus.shows(&key, published.seq);
         if let Some(mark) = published.reserve {
             self.reserve(key, mark);
         }
         self.deliver(published.deliveries, ts);
-        self.tell_listeners(owner, channel);
+        // Who reads before an event is shown would see nothing and not look again.
+        if is_shown {
+            self.tell_listeners(owner, channel);
+        }
         (published.seq, ts)
     }
 
@@ -42,6 +46,7 @@ impl Broker {
             let deliveries = broker.bus.marked(&key, mark);
             let now = broker.now.ns;
             broker.deliver(deliveries, now);
+            broker.tell_listeners(&key.0, &key.1);
             let (due, rest) = std::mem::take(&mut broker.until_shown)
                 .into_iter()
                 .partition(|(waits, seq, _)| *waits == key && broker.bus.shows(&key, *seq));

@@ -2,16 +2,16 @@
 
 use std::process::Command;
 
-use shoal_harness::Place;
+use shoal_harness::{Place, processes};
 
-use crate::drive::{end_kernel, node, passes, python, server};
+use crate::drive::{node, passes, python, server};
 
 fn drives(driver: impl FnOnce(&Place) -> Command) {
     let place = Place::new();
     let mut command = driver(&place);
     command.args(server(&place));
     passes(command);
-    end_kernel(&place);
+    processes::end_kernels_of(&place);
 }
 
 #[test]
@@ -68,5 +68,5 @@ fn the_main_job_over_two_clients_of_one_session() {
     let mut command = python(&place, "python1", "main_job.py");
     command.args(server(&place));
     passes(command);
-    end_kernel(&place);
+    processes::end_kernels_of(&place);
 }

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use nix::sys::signal::Signal;
-use shoal_harness::{Place, processes};
+use shoal_harness::Place;
 
 /// The folder of an installed client.
 fn installed(client: &str) -> PathBuf {
@@ -66,14 +65,4 @@ pub(crate) fn passes(mut command: Command) {
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}\n{out}\n{err}", output.status);
     assert!(out.lines().any(|line| line.starts_with("ok ")), "a driver that checked nothing: {out}\n{err}");
-}
-
-/// Ends the kernel that a server started, and waits for it.
-pub(crate) fn end_kernel(place: &Place) {
-    use std::os::unix::fs::MetadataExt as _;
-    let ours = |pid: i32| std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|m| m.uid() == place.uid());
-    for process in processes::all().into_iter().filter(|p| p.comm == "shoal-kernel" && ours(p.pid)) {
-        processes::signal(process.pid, Signal::SIGTERM);
-        shoal_harness::until("the kernel ends", || !processes::is_running(process.pid));
-    }
 }

@@ -15,6 +15,7 @@ mod many_terminals;
 mod plans;
 mod records;
 mod secrets;
+mod setup;
 mod soak;
 mod start;
 mod syntax;

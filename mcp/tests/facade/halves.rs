@@ -75,8 +75,11 @@ fn structured_half(result: &Value) -> Said {
     }
 }
 
-/// Tool, arguments, and what the kernel may say to it, with the status that is to be told.
-fn table() -> Vec<(&'static str, Value, Vec<(Say, &'static str)>)> {
+/// What the kernel says, and the status that is to be told.
+type Ending = (Say, &'static str);
+
+/// Tool, arguments, and how its call may end.
+fn table() -> Vec<(&'static str, Value, Vec<Ending>)> {
     let place = json!({"display": "/srv/my site"});
     let value = |value: Value, render: &str| json!({"ref":"out:9","uri":"shoal://out/9","value":value,"render":render,"elapsed_ms":3,"cwd":place});
     let int = || Say::Result(value(json!({"$":"int","v":42}), "42"));

@@ -11,6 +11,22 @@ import checks
 from checks import WATCHED, both_halves, check
 
 
+# What the server's instructions and docs/agents.md tell a model to write.
+TAUGHT = [
+    "(ls .).where(.size > 10kb).sort_by(.size).map(.name)",
+    "let r = (^false); r.ok; r.status; r.err",
+    "(^echo '{\"a\": 1}').out.a",
+    "let name = 'w'; \"{name}\"; [1, 2].map(x => x + 1); {a: 1}; 1..10; 5s; 10kb",
+    "let c = true; if c { 1 } else { 2 }; for x in 1..3 { echo (x) }; fn f(x) { x }; f(1)",
+    "sh { printf 'b\\na' | sort }",
+    "env.NAME = \"v\"; echo '{\"items\": [1]}' > data.json",
+    "json.parse(path(\"data.json\").read()).items.first(); \"text\".lines(); {x: 1}.json(); out(1)",
+    "for f in glob(\"**/*.json\") { echo (f.size) }",
+    "let t = spawn { 1 + 1 }; t.await()",
+    "with cwd: \"/\", env: {A: \"1\"} { pwd }",
+]
+
+
 async def refused(name, call):
     try:
         await call
@@ -31,6 +47,9 @@ async def main():
         uri = both_halves("shoal_exec", result.structured_content, result.content)
         wrong = await client.call_tool("shoal_exec", {})
         check(wrong.is_error and wrong.structured_content["code"] == -32602, "a missing argument is a result", wrong)
+        for source in TAUGHT:
+            result = await client.call_tool("shoal_exec", {"src": source})
+            check(not result.is_error, f"as taught: {source}", result.structured_content)
         await refused("an unknown tool is an error", client.call_tool("nope", {}))
         value = await client.read_resource(uri)
         check(value.ttl_ms == 0 and value.cache_scope == "private", "resources/read", value)
