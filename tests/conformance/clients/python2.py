@@ -14,13 +14,13 @@ from checks import WATCHED, both_halves, check
 # What the server's instructions and docs/agents.md tell a model to write.
 TAUGHT = [
     "(ls .).where(.size > 10kb).sort_by(.size).map(.name)",
-    "let r = (^false); r.ok; r.status; r.err",
-    "(^echo '{\"a\": 1}').out.a",
+    "let r = (^false); r.ok; r.status; r.stderr; r.stdout",
+    "(^echo hi).out",
     "let name = 'w'; \"{name}\"; [1, 2].map(x => x + 1); {a: 1}; 1..10; 5s; 10kb",
     "let c = true; if c { 1 } else { 2 }; for x in 1..3 { echo (x) }; fn f(x) { x }; f(1)",
     "sh { printf 'b\\na' | sort }",
     "env.NAME = \"v\"; echo '{\"items\": [1]}' > data.json",
-    "json.parse(path(\"data.json\").read()).items.first(); \"text\".lines(); {x: 1}.json(); out(1)",
+    "json.parse(path(\"data.json\").read()).items.first(); \"text\".lines(); {x: 1}.json()",
     "for f in glob(\"**/*.json\") { echo (f.size) }",
     "let t = spawn { 1 + 1 }; t.await()",
     "with cwd: \"/\", env: {A: \"1\"} { pwd }",
