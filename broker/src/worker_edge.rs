@@ -197,7 +197,7 @@ impl Broker {
         };
         self.when_up(sid, move |broker, up| {
             let waiting = broker.worker_calls.values().filter(|call| call.sid == sid).count();
-            if let Err(error) = up {
+            if let Err(error) = up.and_then(|()| broker.not_frozen(sid)) {
                 return then(broker, Err(error));
             }
             if waiting >= MAX_CALLS {
@@ -207,6 +207,14 @@ impl Broker {
             broker.worker_calls.insert(call, Pending { sid, then: Box::new(then) });
             broker.tell_worker(sid, ToWorker::Call(Call { call, method, params }));
         });
+    }
+
+    /// A worker that is stopped would answer when it is thawed, and its client would wait.
+    fn not_frozen(&self, sid: Sid) -> Result<(), RpcError> {
+        match self.sessions.at(sid) {
+            Some(session) if session.frozen => Err(RpcError::session_frozen(&session.name, &session.owner)),
+            _ => Ok(()),
+        }
     }
 
     /// Sends to a worker; one that is gone is noticed by its reader.

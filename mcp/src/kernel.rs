@@ -1,5 +1,6 @@
 //! The kernel, reached when it is first needed.
 
+use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -138,7 +139,8 @@ fn lost() -> Failure {
 }
 
 fn no_kernel(error: &ConnectError) -> Failure {
-    eprintln!("shoal-mcp: {error}");
+    // A host that closed standard error still gets its answer.
+    writeln!(std::io::stderr(), "shoal-mcp: {error}").ok();
     match error {
         ConnectError::Refused(error) => Failure::Kernel(error.clone()),
         error => {

@@ -110,3 +110,36 @@ fn the_tree_dies_with_its_supervisor() {
     }
     std::mem::forget(kernel);
 }
+
+#[test]
+fn a_frozen_session_answers_everybody_at_once() {
+    let place = Place::new();
+    let kernel = Kernel::start(&place);
+    let mut client = kernel.attach("cold");
+    client.value("[1, 2, 3]");
+    client.ok("session.freeze", json!({"session": "cold"}));
+    for (method, params) in [
+        ("exec", json!({"src": "1"})),
+        ("explain", json!({"src": "1"})),
+        ("parse", json!({"src": "1"})),
+        ("complete", json!({"src": "e"})),
+        ("value.get", json!({"ref": "out:1"})),
+        ("session.snapshot", json!({})),
+        ("session.env", json!({})),
+        ("watch.list", json!({})),
+        ("pty.open", json!({"cmd": "cat"})),
+    ] {
+        assert_eq!(client.err(method, params).code, -32052, "{method}");
+    }
+    for (method, params) in [
+        ("session.list", json!({})),
+        ("task.list", json!({})),
+        ("pty.list", json!({})),
+        ("journal.query", json!({})),
+        ("events.read", json!({"channel": "journal"})),
+    ] {
+        client.ok(method, params);
+    }
+    client.ok("session.thaw", json!({"session": "cold"}));
+    assert_eq!(client.render("out[1]"), "1\n2\n3");
+}

@@ -24,7 +24,7 @@ mod session;
 mod transcript;
 mod watches;
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use shoal_chan::ChanError;
@@ -72,12 +72,10 @@ fn serve_session() -> io::Result<ExitCode> {
 }
 
 /// Says on stderr why an edge was given up.
-#[expect(clippy::print_stderr, reason = "the worker's only log")]
 fn note_edge(error: &ChanError) {
-    eprintln!("shoal-worker: {error}");
+    writeln!(io::stderr(), "shoal-worker: {error}").ok();
 }
 
-#[expect(clippy::print_stderr, reason = "the worker's only log")]
 fn note(error: &io::Error) {
-    eprintln!("shoal-worker: {error}");
+    writeln!(io::stderr(), "shoal-worker: {error}").ok();
 }

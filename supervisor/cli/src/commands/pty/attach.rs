@@ -1,6 +1,8 @@
 //! `shoal pty attach`: an agent's terminal, live in the person's own. Only its screen comes here, never what its program
 //! prints, so no terminal query reaches the person's terminal and only one side answers them.
 
+use std::io::Write as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -186,8 +188,7 @@ async fn send(connection: &Connection, id: &str, bytes: &[u8]) -> Result<(), Fai
     let params = json!({"pty_id": id, "input": {"bytes": STANDARD.encode(bytes)}});
     match call(connection, "pty.send", params).await {
         Err(Fail::Call(error)) if error.kernel().is_some_and(|e| e.reason() == Some("line_too_long")) => {
-            eprint!("\x07");
-            Ok(())
+            std::io::stderr().write_all(b"\x07").map_err(|e| Fail::Said(format!("stderr: {e}")))
         }
         other => other.map(drop),
     }
