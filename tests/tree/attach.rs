@@ -73,7 +73,7 @@ fn a_person_takes_a_terminal_types_a_secret_and_hands_it_back() {
     let place = Place::new();
     let kernel = Kernel::start(&place);
     let mut agent = Agent::of(&place, &kernel, "default");
-    let script = "printf 'Password: '; stty -echo; read -r secret; stty echo; echo; echo \"length ${#secret}\"; \
+    let script = "stty -echo; printf 'Password: '; read -r secret; stty echo; echo; echo \"length ${#secret}\"; \
                   read -r more; echo \"then $more\"; read -r end";
     let pty = agent.open("sh", &["-c", script]);
     agent.see(&pty, "Password:");
