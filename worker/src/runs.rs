@@ -1,12 +1,13 @@
 //! The executions of this worker, by the broker's numbers: their tokens, logs and pauses.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use shoal_eval::cancel::CancelToken;
 use shoal_eval::host::Meter;
+use shoal_eval::stack::Used;
 use shoal_proto::launcher_worker::RunId;
 
 use crate::clock;
@@ -26,6 +27,7 @@ pub(crate) struct RunState {
     pub(crate) pause: Pause,
     told: Mutex<Option<Instant>>,
     phase: AtomicU8,
+    deep: AtomicBool,
 }
 
 /// Phases of a run.
@@ -45,7 +47,13 @@ impl RunState {
             pause: Pause::default(),
             told: Mutex::default(),
             phase: AtomicU8::new(PREPARED),
+            deep: AtomicBool::new(false),
         })
+    }
+
+    /// What it did to the stack of its thread.
+    pub(crate) fn used(&self) -> Used {
+        if self.deep.load(Ordering::Relaxed) { Used::Deep } else { Used::Shallow }
     }
 
     /// It is evaluated from now on.
@@ -106,6 +114,10 @@ impl Meter for RunState {
 
     fn alloc(&self, _bytes: u64) -> Result<(), String> {
         Ok(())
+    }
+
+    fn went_deep(&self) {
+        self.deep.store(true, Ordering::Relaxed);
     }
 }
 

@@ -13,8 +13,8 @@ use shoal_eval::cancel::CancelReason;
 use shoal_eval::host::Dir;
 use shoal_eval::place::{Env, Place};
 use shoal_eval::request::{Evaluators, State};
-use shoal_eval::stack::{self, Threads};
-use shoal_proto::broker_worker::{Cancel, OpenRun, Prepare, Setup, ToBroker, ToWorker, WorkerHello};
+use shoal_eval::stack::{self, Threads, Used};
+use shoal_proto::broker_worker::{Cancel, Method, OpenRun, Prepare, Setup, ToBroker, ToWorker, WorkerHello};
 use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
 use shoal_proto::launcher_worker::RunId;
 use shoal_proto::{Bytes, List, Text, Violation};
@@ -266,7 +266,12 @@ impl Session {
             ToWorker::Ack(run) => self.broker.recorded(run.run),
             ToWorker::Call(call) => {
                 let session = Arc::clone(self);
-                self.threads.run(move || answers::answer(&session, call))?;
+                self.threads.run(move || {
+                    // The functions of a stream that is pulled may call one another as deep as they like.
+                    let used = if call.method == Method::StreamPull { Used::Deep } else { Used::Shallow };
+                    answers::answer(&session, call);
+                    used
+                })?;
             }
             ToWorker::Told(answer) => self.broker.told(answer, fd),
             ToWorker::Freeze(run) => self.pause(run.run, true),
@@ -281,7 +286,10 @@ impl Session {
         let state = self.runs.enter(run);
         self.orders().insert(run, orders);
         let session = Arc::clone(self);
-        self.threads.run(move || request::serve(&session, prepare, &state, &taken))?;
+        self.threads.run(move || {
+            request::serve(&session, prepare, &state, &taken);
+            state.used()
+        })?;
         Ok(())
     }
 

@@ -114,6 +114,10 @@ pub trait Meter: Send + Sync {
 
     /// A value or buffer of `bytes` bytes is about to be made.
     fn alloc(&self, bytes: u64) -> Result<(), String>;
+
+    /// A call through a builtin lies deep: more than [`crate::stack::DEEP`] of them are open on this native stack, whose
+    /// pages stay with its thread.
+    fn went_deep(&self) {}
 }
 
 /// A meter that never refuses.

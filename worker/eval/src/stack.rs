@@ -4,7 +4,6 @@
 //! nested call over such a route takes at most [`CALL_STACK`] bytes, also in debug builds, and nested calls are limited to
 //! 10,000. The stack is reserved address space; only pages that are touched take memory.
 
-use std::cell::Cell;
 use std::io;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +16,7 @@ pub const CALL_STACK: usize = 96 * 1024;
 pub const EVALUATOR_STACK: usize = 1 << 30;
 
 /// Nested calls through builtins after which a thread is not used again: the pages of its stack stay with it.
-const DEEP: usize = 16;
+pub const DEEP: usize = 16;
 /// Threads that wait for work. Requests of a session rarely overlap, and a waiting thread keeps its touched pages.
 const WAITING: usize = 4;
 
@@ -38,20 +37,16 @@ pub fn run_on_big_stack<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'st
     }
 }
 
-thread_local! {
-    /// Most nested calls through builtins since the thread took its work.
-    static DEEPEST: Cell<usize> = const { Cell::new(0) };
+/// What work left of the stack it was done on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Used {
+    /// Little: the thread is good for more.
+    Shallow,
+    /// Many pages that stay touched: the thread had better end.
+    Deep,
 }
 
-/// An evaluator has entered its `nesting`-th native loop.
-#[inline]
-pub(crate) fn entered(nesting: usize) {
-    if nesting > DEEP {
-        DEEPEST.set(DEEPEST.get().max(nesting));
-    }
-}
-
-type Work = Box<dyn FnOnce() + Send>;
+type Work = Box<dyn FnOnce() -> Used + Send>;
 
 /// Evaluating threads that are used again: making one with its stack costs more than a small request. Cloning shares them.
 #[derive(Clone, Default)]
@@ -59,7 +54,7 @@ pub struct Threads(Arc<Mutex<Vec<Sender<Work>>>>);
 
 impl Threads {
     /// Runs `body` on a waiting thread, or on a new one. Fails if one is needed and the system has no thread left.
-    pub fn run(&self, body: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    pub fn run(&self, body: impl FnOnce() -> Used + Send + 'static) -> io::Result<()> {
         let mut work: Work = Box::new(body);
         // Bound here, so that the list is not held while work is handed over.
         while let Some(waiting) = { self.waiting().pop() } {
@@ -76,9 +71,7 @@ impl Threads {
     fn serve(&self, mut work: Work) {
         let (sender, receiver) = channel();
         loop {
-            DEEPEST.set(0);
-            work();
-            if DEEPEST.get() > DEEP || !self.wait_with(&sender) {
+            if work() == Used::Deep || !self.wait_with(&sender) {
                 return;
             }
             match receiver.recv() {
@@ -108,11 +101,11 @@ mod tests {
 
     use super::*;
 
-    fn thread_of(threads: &Threads, nesting: usize) -> ThreadId {
+    fn thread_of(threads: &Threads, used: Used) -> ThreadId {
         let (sender, receiver) = channel();
         let body = move || {
-            entered(nesting);
             sender.send(std::thread::current().id()).expect("the test waits");
+            used
         };
         threads.run(body).expect("a thread");
         receiver.recv().expect("the body ran")
@@ -128,17 +121,17 @@ mod tests {
     #[test]
     fn a_thread_is_used_again_unless_its_stack_was_used_deep() {
         let threads = Threads::default();
-        let first = thread_of(&threads, 1);
+        let first = thread_of(&threads, Used::Shallow);
         settle(&threads);
-        assert_eq!(thread_of(&threads, DEEP + 1), first);
-        assert_ne!(thread_of(&threads, 1), first);
+        assert_eq!(thread_of(&threads, Used::Deep), first);
+        assert_ne!(thread_of(&threads, Used::Shallow), first);
     }
 
     #[test]
     fn a_panic_costs_its_own_thread_only() {
         let threads = Threads::default();
         threads.run(|| std::panic::resume_unwind(Box::new("on purpose"))).expect("a thread");
-        thread_of(&threads, 1);
+        thread_of(&threads, Used::Shallow);
         settle(&threads);
     }
 }

@@ -28,7 +28,9 @@ impl Machine {
     /// Runs until `floor` frames are left, and gives the value of the last one removed.
     pub(crate) fn run(&mut self, floor: usize) -> Eval<Value> {
         debug_assert!(self.frames.len() > floor, "there is a frame to run");
-        crate::stack::entered(floor);
+        if floor > crate::stack::DEEP {
+            self.run.meter.went_deep();
+        }
         let mut callers: Vec<Active> = Vec::new();
         let mut active = self.activate();
         loop {
