@@ -83,7 +83,7 @@ fn clear(dir: BorrowedFd<'_>, path: &[u8], cancel: &CancelToken, depth: usize) -
 pub(super) fn trash(at: At<'_>, root: &Path, cancel: &CancelToken) -> Result<PathValue, FileError> {
     let (dir, path) = place(at)?;
     rustix::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| fail(e, at))?;
-    make_private(root).map_err(|e| FileError::new(FileErrorKind::Io, format!("the trash cannot be made: {e}")))?;
+    make_private(root).map_err(|e| no_trash(root, &e))?;
     let name = path.rsplit(|b| *b == b'/').find(|part| !part.is_empty()).unwrap_or(b"root");
     let kept = unique(root, name);
     match rustix::fs::renameat(dir, path, CWD, &*kept) {
@@ -95,6 +95,13 @@ pub(super) fn trash(at: At<'_>, root: &Path, cancel: &CancelToken) -> Result<Pat
         Err(e) => return Err(fail(e, at)),
     }
     Ok(PathValue::from(kept))
+}
+
+fn no_trash(root: &Path, why: &std::io::Error) -> FileError {
+    let root = root.display();
+    let text =
+        format!("the trash {root} cannot be made: {why}; grant fs.write there, or delete for good with --permanent");
+    FileError::new(FileErrorKind::Io, text)
 }
 
 /// A directory for this user alone.

@@ -198,10 +198,12 @@ fn entry(row: &Value) -> Value {
 }
 
 fn line(row: &Value) -> String {
-    let ended = match row["ok"].as_bool() {
-        Some(true) => "ok",
-        Some(false) => "failed",
-        None => "open",
+    let ended = match (row["kind"].as_str(), row["ok"].as_bool()) {
+        // The refusal was recorded well; what it is about did not happen.
+        (Some("denial"), _) => "denied",
+        (_, Some(true)) => "ok",
+        (_, Some(false)) => "failed",
+        (_, None) => "open",
     };
     let first = text(row, "src").lines().next().unwrap_or_default().to_owned();
     let shown = if first.is_empty() { format!("[{}]", text(row, "kind")) } else { first };
@@ -224,6 +226,9 @@ mod tests {
     fn lines_show_no_control_characters() {
         let row = json!({"id": 7, "principal": "agent:x", "ok": false, "src": "echo \u{1b}[2J\nrest"});
         let line = line(&row);
+        let denied =
+            super::line(&json!({"id": 8, "principal": "agent:x", "kind": "denial", "ok": true, "src": "cat b"}));
+        assert_eq!(denied, "8  agent:x  denied  cat b");
         assert!(line.starts_with("7  agent:x  failed  echo ") && !line.contains('\u{1b}'), "{line}");
         assert_eq!(self::line(&json!({"id": 8, "principal": "p", "kind": "session"})), "8  p  open  [session]");
         assert_eq!(quoted("it's"), "'it\\'s'");
