@@ -17,7 +17,7 @@ const TOOLS: &[(&str, &str, &str)] = &[
     ),
     (
         "cargo",
-        "mkdir -p src && printf '[package]\\nname = \"small\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n' > Cargo.toml && \
+        "mkdir -p src && printf '[package]\\nname = \"small\"\\nversion = \"0.1.0\"\\nedition = \"2021\"\\n[workspace]\\n' > Cargo.toml && \
          printf 'fn main() { println!(\"built\"); }' > src/main.rs && /usr/bin/cargo build --offline -q && target/debug/small",
         "built",
     ),

@@ -59,6 +59,22 @@ impl Made {
         Ok(path)
     }
 
+    /// The multiplexer's own directory. Tests of one user run at once, and that user may have a multiplexer of their own: whoever
+    /// comes second has a directory beside it.
+    fn multiplexer(&mut self, uid: u32, pid: i32) -> io::Result<PathBuf> {
+        let path = PathBuf::from(format!("/tmp/tmux-{uid}"));
+        match std::fs::create_dir(&path) {
+            Ok(()) => {
+                self.files.push(path.clone());
+                Ok(path)
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.dir(PathBuf::from(format!("/tmp/tmux-{uid}-{pid}")))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     fn listen(&mut self, path: PathBuf) -> io::Result<UnixListener> {
         let listener = UnixListener::bind(&path)?;
         self.files.push(path);
@@ -99,7 +115,7 @@ fn main() -> io::Result<()> {
         ("gpg-agent-in-home", home.join(".gnupg"), "S.gpg-agent"),
         ("ssh-agent", PathBuf::from(format!("/tmp/ssh-{pid}")), "agent.1"),
         ("ssh-agent-in-home", home.join(".ssh/agent"), "s.1"),
-        ("tmux", PathBuf::from(format!("/tmp/tmux-{uid}")), "default"),
+        ("tmux", made.multiplexer(uid, pid)?, "default"),
         ("emacs", home.join(".emacs.d/server"), "server"),
     ];
     let mut services = std::collections::BTreeMap::new();
