@@ -37,6 +37,7 @@ mod record;
 mod runs;
 mod sessions;
 #[deny(clippy::wildcard_enum_match_arm)] // a new message breaks every place that would ignore it
+mod statements;
 mod supervisor_edge;
 mod tasks;
 #[cfg(test)]

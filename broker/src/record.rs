@@ -295,8 +295,7 @@ fn close_job(
         for (row, closing) in &closed.statements {
             let mut row = row.clone();
             row.parent = Some(entry);
-            let id = store.open_row(&row)?;
-            store.close_row(id, closing)?;
+            store.write_closed(&row, closing)?;
         }
         let mut closing = closed.closing.clone();
         for Attached { kind, fd } in &closed.attached {

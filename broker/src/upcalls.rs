@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use shoal_journal::{Closing, JournalError, Kind, UndoRecord};
+use shoal_journal::{JournalError, UndoRecord};
 use shoal_leash::Effect;
 use shoal_proto::broker_worker::{MAX_UP_CALLS, ToWorker, UpCall, UpMethod};
 use shoal_wire::{RpcError, params};
@@ -16,20 +16,6 @@ use crate::worker_edge::told;
 
 /// Bytes of one stored or fetched blob.
 const MAX_BLOB: usize = 64 * 1024 * 1024;
-/// Statement rows of one execution; more are counted by the execution's own row alone.
-const MAX_STATEMENTS: usize = 10_000;
-
-#[derive(Deserialize)]
-struct StatementEnd {
-    src: String,
-    #[serde(default)]
-    ok: bool,
-    status: Option<i64>,
-    #[serde(default)]
-    dur_ns: i64,
-    #[serde(default)]
-    effects: Vec<Effect>,
-}
 
 #[derive(Deserialize)]
 struct Emit {
@@ -112,11 +98,6 @@ impl Broker {
 
     fn answer_up(&mut self, sid: Sid, call: UpCall, fds: Vec<OwnedFd>) {
         match call.method {
-            UpMethod::StatementBegin => self.told(sid, &call, Ok("{}".to_owned())),
-            UpMethod::StatementEnd => {
-                let done = self.note_statement(&call);
-                self.told(sid, &call, done.map(|()| "{}".to_owned()));
-            }
             UpMethod::Journal => self.up_journal(sid, call),
             UpMethod::Undo => self.up_undo(sid, call),
             UpMethod::BlobPut => self.up_blob_put(sid, call, fds),
@@ -149,22 +130,6 @@ impl Broker {
         if let Some(peer) = self.sessions.at(sid).and_then(|session| session.worker.as_ref()) {
             peer.send_with(ToWorker::Told(told(call.call, result)), fds);
         }
-    }
-
-    /// The row of a statement is written in the transaction that closes its execution.
-    fn note_statement(&mut self, call: &UpCall) -> Result<(), RpcError> {
-        let end: StatementEnd = read(call)?;
-        let Some(run) = self.runs.at(call.run) else { return Ok(()) };
-        let mut row = self.plain_row(Kind::Statement, Some(run.sid), &run.principal, Value::Null);
-        row.detail = None;
-        row.src = end.src;
-        row.effects = serde_json::to_value(&end.effects).unwrap_or_default();
-        row.ts = self.now.ns.saturating_sub(end.dur_ns.max(0));
-        let closing = Closing { dur_ns: end.dur_ns, status: end.status, ok: end.ok, ..Closing::default() };
-        if let Some(run) = self.runs.at_mut(call.run).filter(|run| run.statements.len() < MAX_STATEMENTS) {
-            run.statements.push((row, closing));
-        }
-        Ok(())
     }
 
     fn owner_of(&self, sid: Sid) -> Option<std::rc::Rc<str>> {

@@ -125,6 +125,7 @@ impl Broker {
             ToBroker::UpCall(call) => self.on_up_call(sid, call, fds),
             ToBroker::Progress(progress) => self.on_progress(sid, &progress),
             ToBroker::Capture(capture) => self.on_capture(sid, capture, fds),
+            ToBroker::Statement(statement) => self.on_statement(sid, statement),
         }
     }
 

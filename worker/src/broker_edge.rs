@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use shoal_chan::{ChanError, Sender};
 use shoal_proto::Bytes;
-use shoal_proto::broker_worker::{Answer, Capture, Finished, Json, MAX_UP_CALLS, Progress, ToBroker, UpCall, UpMethod};
+use shoal_proto::broker_worker::{
+    Answer, Capture, Finished, Json, MAX_UP_CALLS, Progress, Statement, ToBroker, UpCall, UpMethod,
+};
 use shoal_proto::launcher_worker::RunId;
 use shoal_value::{ErrorValue, code};
 use shoal_wire::RpcError;
@@ -138,6 +140,12 @@ impl BrokerEdge {
             // Progress that finds no broker is of no use to a later one.
             let _dropped: Result<(), ChanError> = self.send(&ToBroker::Progress(progress), &[]);
         }
+    }
+
+    /// A statement ended.
+    pub(crate) fn statement(&self, statement: Statement) {
+        // A broker that is gone has lost the statements before this one too; the execution's row tells of them.
+        let _lost: Result<(), ChanError> = self.send(&ToBroker::Statement(statement), &[]);
     }
 
     /// Asks the broker for something inside a run and waits for the answer. A broker that dies meanwhile is asked again

@@ -12,7 +12,8 @@ use serde_json::{Value as Json, json};
 use shoal_eval::cancel::CancelToken;
 use shoal_eval::host::session::StatementEnd;
 use shoal_eval::host::{Bus, Journal, JournalQuery, JournalRow, Store, UndoReport};
-use shoal_proto::broker_worker::UpMethod;
+use shoal_proto::Text;
+use shoal_proto::broker_worker::{self, MAX_STATEMENT, UpMethod};
 use shoal_proto::launcher_worker::RunId;
 use shoal_value::error::Span;
 use shoal_value::{ErrorValue, Record, Str, Value, code};
@@ -25,8 +26,6 @@ use crate::host::SessionPorts;
 use crate::output::Stream;
 use crate::session::Session;
 
-/// Source of a statement in its entry.
-const MAX_SRC: usize = 64 * 1024;
 /// Bytes of one stored value that are taken into memory.
 const MAX_BLOB: u64 = 256 * 1024 * 1024;
 /// Bytes of it that come in one answer.
@@ -35,14 +34,11 @@ const MAX_PART: usize = 64 * 1024 * 1024;
 thread_local! {
     /// The execution whose evaluating thread this is; 0 elsewhere.
     static RUN: Cell<RunId> = const { Cell::new(0) };
-    /// Statements begun in it.
-    static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Evaluates a request: up-calls of this thread belong to it.
 pub(crate) fn inside<T>(run: RunId, evaluate: impl FnOnce() -> T) -> T {
     RUN.set(run);
-    COUNT.set(0);
     let result = evaluate();
     RUN.set(0);
     result
@@ -51,8 +47,7 @@ pub(crate) fn inside<T>(run: RunId, evaluate: impl FnOnce() -> T) -> T {
 /// A statement that runs.
 struct Statement {
     run: RunId,
-    n: u64,
-    src: String,
+    src: Text<MAX_STATEMENT>,
     started: Instant,
 }
 
@@ -153,24 +148,18 @@ impl Depot for Ports {
 
 impl Journal for Ports {
     fn statement_begin(&self, source: &str, _span: Span) -> Result<u64, ErrorValue> {
-        let run = RUN.get();
-        let n = COUNT.get() + 1;
-        COUNT.set(n);
-        self.ask(run, UpMethod::StatementBegin, &json!({"n": n}))?;
         let entry = self.next.fetch_add(1, Ordering::Relaxed);
-        let src = source.get(..source.floor_char_boundary(MAX_SRC)).unwrap_or_default().to_owned();
-        let statement = Statement { run, n, src, started: clock::now() };
+        let statement = Statement { run: RUN.get(), src: Text::cut(source), started: clock::now() };
         self.statements.lock().unwrap_or_else(PoisonError::into_inner).insert(entry, statement);
         Ok(entry)
     }
 
     fn statement_end(&self, entry: u64, end: StatementEnd) {
         let statement = self.statements.lock().unwrap_or_else(PoisonError::into_inner).remove(&entry);
-        let Some(Statement { run, n, src, started }) = statement else { return };
+        let Some(Statement { run, src, started }) = statement.filter(|statement| statement.run != 0) else { return };
         let dur_ns = u64::try_from(clock::now().duration_since(started).as_nanos()).unwrap_or(u64::MAX);
-        let params = json!({"n": n, "src": src, "ok": end.ok, "status": end.status, "dur_ns": dur_ns});
-        // A broker that is gone has lost the statement's row with its own; the execution's row tells of it.
-        let _unrecorded: Result<Told, ErrorValue> = self.ask(run, UpMethod::StatementEnd, &params);
+        let Some(session) = self.session.upgrade() else { return };
+        session.broker.statement(broker_worker::Statement { run, src, ok: end.ok, status: end.status, dur_ns });
     }
 
     fn query(&self, query: &JournalQuery, _cancel: &CancelToken) -> Result<Vec<JournalRow>, ErrorValue> {

@@ -21,10 +21,11 @@ const SYNC_AFTER: Duration = Duration::from_millis(50);
 const SYNC_SEEN: Duration = Duration::from_millis(5);
 /// How often an unavailable journal is tried again.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
-/// A write-ahead log longer than this is checkpointed when the queue is empty.
-const CHECKPOINT_AT: u64 = 4 * 1024 * 1024;
-/// A write-ahead log longer than this is checkpointed even when it is not.
-const CHECKPOINT_MUST: u64 = 64 * 1024 * 1024;
+/// Pages of the write-ahead log after which it is checkpointed once a sync has ended: 16 MiB. A checkpoint syncs the database,
+/// and whoever asks meanwhile waits for it, so it must be rare beside the rows.
+const CHECKPOINT_AT: u32 = 4 * 1024;
+/// Pages after which it is checkpointed at once: 64 MiB.
+const CHECKPOINT_MUST: u32 = 16 * 1024;
 
 /// What the thread owns.
 pub(crate) struct Owner {
@@ -136,15 +137,21 @@ impl Owner {
         }
     }
 
-    /// Runs every job in a savepoint of its own, commits, and syncs if one of them asks for it.
+    /// Runs every job in a savepoint of its own, commits, and syncs if one of them asks for it. A job that is alone needs no
+    /// savepoint, for which the database would copy every page it changes: the transaction is rolled back instead.
     fn attempt(&mut self, group: &mut [Job]) -> Result<Committed, JournalError> {
         let writes = group.iter().any(|job| job.how != How::Reads);
         if writes && self.is_damaged {
             return Err(JournalError::Unusable("the database is damaged".to_owned()));
         }
-        self.store.db.execute_batch(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
-        let ran = self.run_jobs(group).and_then(|outcomes| {
-            self.store.db.execute_batch("COMMIT")?;
+        self.store.db.prepare_cached(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })?.execute([])?;
+        let is_alone = group.len() == 1;
+        let ran = self.run_jobs(group, is_alone).and_then(|outcomes| {
+            if writes && is_alone && outcomes.iter().any(Result::is_err) {
+                self.roll_back();
+            } else {
+                self.store.db.prepare_cached("COMMIT")?.execute([])?;
+            }
             Ok(outcomes)
         });
         let outcomes = match ran {
@@ -162,7 +169,7 @@ impl Owner {
         Ok(Committed { outcomes, unsynced })
     }
 
-    fn run_jobs(&mut self, group: &mut [Job]) -> Result<Vec<Result<(), JournalError>>, JournalError> {
+    fn run_jobs(&mut self, group: &mut [Job], is_alone: bool) -> Result<Vec<Result<(), JournalError>>, JournalError> {
         let mut outcomes = Vec::with_capacity(group.len());
         for job in group {
             if job.how == How::Reads {
@@ -175,19 +182,24 @@ impl Owner {
                 outcomes.push(outcome);
                 continue;
             }
-            self.store.db.prepare_cached("SAVEPOINT job")?.execute([])?;
+            if !is_alone {
+                self.store.db.prepare_cached("SAVEPOINT job")?.execute([])?;
+            }
             let outcome = (job.run)(&mut self.store);
             match &outcome {
                 Ok(()) => {}
                 // The disk, not the job: the whole group is tried again.
                 Err(JournalError::Unavailable(why)) => return Err(JournalError::Unavailable(why.clone())),
                 Err(JournalError::Unusable(why)) => return Err(JournalError::Unusable(why.clone())),
+                Err(_) if is_alone => {}
                 Err(_) => {
                     self.store.db.prepare_cached("ROLLBACK TO job")?.execute([])?;
                     self.store.reload_head()?;
                 }
             }
-            self.store.db.prepare_cached("RELEASE job")?.execute([])?;
+            if !is_alone {
+                self.store.db.prepare_cached("RELEASE job")?.execute([])?;
+            }
             outcomes.push(outcome);
         }
         Ok(outcomes)
@@ -248,18 +260,19 @@ impl Owner {
         }
     }
 
-    fn checkpoint(&mut self, at: u64) {
-        let wal = std::fs::metadata(self.store.dir.join("journal.db-wal")).map_or(0, |m| m.len());
-        if wal < at {
+    fn checkpoint(&mut self, at: u32) {
+        if self.store.log.pages() < at {
             return;
         }
         // The checkpoint makes rows durable: what they name has to be durable before.
         if let Err(e) = self.sync() {
             return self.set_health(Health::Unavailable(e.to_string()));
         }
-        // TRUNCATE cuts the log back, so its length says again when the next one is due.
-        if let Err(e) = self.store.db.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
-            self.set_health(Health::Unavailable(e.to_string()));
+        // The next commit starts the log again in the room it has: cutting it back would make the file system find room for
+        // every page anew.
+        match self.store.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
+            Ok(()) => self.store.log.restarts(),
+            Err(e) => self.set_health(Health::Unavailable(e.to_string())),
         }
     }
 

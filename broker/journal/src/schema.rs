@@ -11,7 +11,7 @@ use crate::error::JournalError;
 const APPLICATION_ID: i64 = 0x5348_4A4C;
 /// Version of the tables. 1: first.
 const USER_VERSION: i64 = 1;
-/// The write-ahead log is cut back to this after a checkpoint.
+/// A write-ahead log that grew beyond this is cut back to it when it starts again.
 const JOURNAL_SIZE_LIMIT: i64 = 64 * 1024 * 1024;
 
 const TABLES: &str = "
@@ -79,6 +79,8 @@ fn harden(db: &Connection) -> Result<(), JournalError> {
     db.pragma_update(None, "temp_store", "MEMORY")?;
     db.pragma_update(None, "trusted_schema", false)?;
     db.pragma_update(None, "cell_size_check", true)?;
+    // A plan that depends on bound values would be made again whenever they change: at every row.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())
 }
 

@@ -1,12 +1,15 @@
 //! What jobs see: the database inside a transaction, and the content store beside it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::chain::{self, Digest, Verified};
 use crate::error::JournalError;
-use crate::row::{Closing, NewRow, Output, OutputData, Row, StoredOutput};
+use crate::row::{Closing, Ended, NewRow, Output, OutputData, Row, StoredOutput};
 use crate::{cas, fs, query, schema};
 
 /// How much room journal and content store take.
@@ -27,6 +30,8 @@ pub struct Usage {
 pub struct Store {
     pub(crate) db: Connection,
     pub(crate) dir: PathBuf,
+    /// How long the write-ahead log is.
+    pub(crate) log: LogLength,
     head: Digest,
     /// Blob files written since the last sync.
     pub(crate) unsynced: Vec<PathBuf>,
@@ -41,10 +46,10 @@ impl Store {
     pub(crate) fn open(dir: &Path) -> Result<Self, JournalError> {
         fs::check_state_dir(dir)?;
         let path = dir.join("journal.db");
-        let db = schema::open(&path)?;
+        let (db, log) = LogLength::watch(schema::open(&path)?)?;
         fs::make_private(&path)?;
         let head = chain::head(&db)?;
-        Ok(Self { db, dir: dir.to_owned(), head, unsynced: Vec::new(), forgotten: Vec::new(), orphans_due: false })
+        Ok(Self { db, dir: dir.to_owned(), log, head, unsynced: Vec::new(), forgotten: Vec::new(), orphans_due: false })
     }
 
     /// After a rollback the chain's head is what the database says.
@@ -55,18 +60,25 @@ impl Store {
 
     /// Writes a row and its opening link. Returns its id.
     pub fn open_row(&mut self, new: &NewRow) -> Result<i64, JournalError> {
+        self.insert_row(new, None)
+    }
+
+    /// Writes the row, with its end when that is known, and its opening link.
+    fn insert_row(&mut self, new: &NewRow, end: Option<&Closing>) -> Result<i64, JournalError> {
         let env_hash = new.env_hash.map(|h| h.to_vec());
         let (key, key_body) = new.key.as_ref().map(|(k, b)| (k.as_str(), b.as_slice())).unzip();
         self.db
             .prepare_cached(
-                "INSERT INTO entry (kind, parent_id, session, owner, principal, ts, cwd, env_hash, src, ast, effects, opaque, key, key_body, detail, run)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                "INSERT INTO entry (kind, parent_id, session, owner, principal, ts, cwd, env_hash, src, ast, effects, opaque, key, key_body, detail, run,
+                   dur_ns, status, ok, ended, out, summary)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
             )?
             .execute(params![
                 new.kind.name(), new.parent, new.session, new.owner, new.principal, new.ts, new.cwd, env_hash, new.src,
                 new.ast.as_ref().map(ToString::to_string), new.effects.to_string(), new.is_opaque(), key, key_body,
-                new.detail.as_ref().map(ToString::to_string),
-                new.run,
+                new.detail.as_ref().map(ToString::to_string), new.run, end.map(|end| end.dur_ns),
+                end.and_then(|end| end.status), end.map(|end| end.ok), end.and_then(|end| end.ended).map(Ended::name),
+                end.and_then(|end| end.out), end.and_then(|end| end.summary.as_ref()).map(ToString::to_string),
             ])?;
         let id = self.db.last_insert_rowid();
         let body = chain::open_body(&row_of(id, new));
@@ -76,21 +88,26 @@ impl Store {
 
     /// Closes a row: outputs, result and closing link. A row is closed once.
     pub fn close_row(&mut self, id: i64, closing: &Closing) -> Result<(), JournalError> {
-        let mut stored = Vec::with_capacity(closing.outputs.len());
-        for output in &closing.outputs {
-            stored.push(self.put_output(id, output)?);
-        }
         let changed = self
             .db
             .prepare_cached(
                 "UPDATE entry SET dur_ns = ?2, status = ?3, ok = ?4, ended = ?5, out = ?6, summary = ?7 WHERE id = ?1 AND ok IS NULL",
             )?
             .execute(params![
-                id, closing.dur_ns, closing.status, closing.ok, closing.ended.map(|e| e.name()), closing.out,
+                id, closing.dur_ns, closing.status, closing.ok, closing.ended.map(Ended::name), closing.out,
                 closing.summary.as_ref().map(ToString::to_string),
             ])?;
         if changed == 0 {
             return Err(JournalError::Unknown("open row"));
+        }
+        self.link_close(id, closing)
+    }
+
+    /// Writes the outputs and the closing link of a row that has its end.
+    fn link_close(&mut self, id: i64, closing: &Closing) -> Result<(), JournalError> {
+        let mut stored = Vec::with_capacity(closing.outputs.len());
+        for output in &closing.outputs {
+            stored.push(self.put_output(id, output)?);
         }
         let body = chain::close_body(&Row {
             dur_ns: Some(closing.dur_ns),
@@ -104,11 +121,17 @@ impl Store {
         Ok(())
     }
 
+    /// Writes a row that is over already, in one statement where [`Store::open_row`] and [`Store::close_row`] need two.
+    /// Returns its id.
+    pub fn write_closed(&mut self, new: &NewRow, closing: &Closing) -> Result<i64, JournalError> {
+        let id = self.insert_row(new, Some(closing))?;
+        self.link_close(id, closing)?;
+        Ok(id)
+    }
+
     /// Writes a row that is closed at once: everything but executions. Returns its id.
     pub fn write_row(&mut self, new: &NewRow) -> Result<i64, JournalError> {
-        let id = self.open_row(new)?;
-        self.close_row(id, &Closing { ok: true, status: Some(0), ..Closing::default() })?;
-        Ok(id)
+        self.write_closed(new, &Closing { ok: true, status: Some(0), ..Closing::default() })
     }
 
     fn put_output(&mut self, id: i64, output: &Output) -> Result<StoredOutput, JournalError> {
@@ -212,7 +235,7 @@ impl Store {
     pub(crate) fn reopen(&mut self) -> Result<(), JournalError> {
         // The old connection goes first: it holds the lock.
         drop(std::mem::replace(&mut self.db, Connection::open_in_memory()?));
-        self.db = schema::open(&self.dir.join("journal.db"))?;
+        (self.db, self.log) = LogLength::watch(schema::open(&self.dir.join("journal.db"))?)?;
         let found: String = self.db.query_row("PRAGMA quick_check(1)", [], |r| r.get(0))?;
         if found != "ok" {
             return Err(JournalError::Unusable(found));
@@ -224,6 +247,31 @@ impl Store {
     pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
         cas::sync_files(&mut self.unsynced)?;
         fs::sync_file(&self.dir.join("journal.db-wal"))
+    }
+}
+
+/// Pages of the write-ahead log, as the database tells after each commit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogLength(Arc<AtomicU32>);
+
+impl LogLength {
+    fn watch(mut db: Connection) -> Result<(Connection, Self), JournalError> {
+        let length = Self::default();
+        let told = length.clone();
+        db.wal_hook(Some(move |_: &mut Wal, pages| {
+            told.0.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        }))?;
+        Ok((db, length))
+    }
+
+    pub(crate) fn pages(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// All of it is in the database: the next commit starts it again.
+    pub(crate) fn restarts(&self) {
+        self.0.store(0, Ordering::Relaxed);
     }
 }
 

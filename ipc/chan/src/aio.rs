@@ -5,15 +5,28 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_proto::{Class, Message};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::frame::Frame;
 use crate::send::SendHalf;
 use crate::{Chan, ChanError, Received, Receiver};
 
-/// A copy of the channel's descriptor, registered once for both halves.
+/// A copy of the channel's descriptor, registered for one direction.
+///
+/// The directions are apart because a socket reports room on every message its peer takes: a loop that is registered for
+/// both wakes once more for each message it sent.
 #[derive(Debug)]
 struct Registered(OwnedFd);
+
+impl Registered {
+    fn new(fd: BorrowedFd<'_>, interest: Interest) -> io::Result<AsyncFd<Self>> {
+        // `register_with_interest`, its successor, is `unsafe` because a type could give another number later; this one
+        // owns one descriptor for life, and this crate has no unsafe code.
+        #[allow(deprecated)]
+        AsyncFd::with_interest(Self(fd.try_clone_to_owned()?), interest)
+    }
+}
 
 impl AsRawFd for Registered {
     fn as_raw_fd(&self) -> RawFd {
@@ -23,28 +36,20 @@ impl AsRawFd for Registered {
 
 /// Splits `chan` for the current tokio loop. The loop may be current-thread; no task blocks it.
 pub fn split<Tx: Message, Rx: Message>(chan: Chan<Tx, Rx>) -> io::Result<(AsyncSender<Tx>, AsyncReceiver<Rx>)> {
-    let copy = Registered(chan.as_fd().try_clone_to_owned()?);
-    // `register`, its successor, is `unsafe` because a type could give another number later; `Registered` owns one
-    // descriptor for life, and this crate has no unsafe code.
-    #[allow(deprecated)]
-    let ready = Arc::new(AsyncFd::new(copy)?);
+    let ready = Registered::new(chan.as_fd(), Interest::READABLE)?;
     let (sender, receiver) = chan.into_halves();
-    Ok((
-        AsyncSender { ready: Arc::clone(&ready), half: Arc::new(Mutex::new(sender)) },
-        AsyncReceiver { ready, receiver },
-    ))
+    Ok((AsyncSender { half: Arc::new(Mutex::new(sender)) }, AsyncReceiver { ready, receiver }))
 }
 
 /// The sending half; clone it for every task that sends.
 #[derive(Debug)]
 pub struct AsyncSender<Tx> {
-    ready: Arc<AsyncFd<Registered>>,
     half: Arc<Mutex<SendHalf<Tx>>>,
 }
 
 impl<Tx> Clone for AsyncSender<Tx> {
     fn clone(&self) -> Self {
-        Self { ready: Arc::clone(&self.ready), half: Arc::clone(&self.half) }
+        Self { half: Arc::clone(&self.half) }
     }
 }
 
@@ -55,9 +60,18 @@ impl<Tx: Message> AsyncSender<Tx> {
     /// in any order. Dropping the future before it is ready sends nothing.
     pub async fn send(&self, message: &Tx, fds: &[BorrowedFd<'_>]) -> Result<(), ChanError> {
         let frame = Frame::encode(message, fds.len())?;
+        match self.try_frame(&frame, fds) {
+            Err(ChanError::WouldBlock) => {}
+            other => return other,
+        }
+        let room = {
+            let half = self.lock();
+            Registered::new(half.as_fd(), Interest::WRITABLE)?
+        };
         loop {
             match self.try_frame(&frame, fds) {
-                Err(ChanError::WouldBlock) => self.ready.writable().await.map_err(ChanError::from)?.clear_ready(),
+                // Cleared before the next try: room that comes after the try sets it again.
+                Err(ChanError::WouldBlock) => room.writable().await.map_err(ChanError::from)?.clear_ready(),
                 other => return other,
             }
         }
@@ -93,7 +107,7 @@ impl<Tx: Message> AsyncSender<Tx> {
 /// The receiving half.
 #[derive(Debug)]
 pub struct AsyncReceiver<Rx> {
-    ready: Arc<AsyncFd<Registered>>,
+    ready: AsyncFd<Registered>,
     receiver: Receiver<Rx>,
 }
 

@@ -79,6 +79,11 @@ impl<Tx: Message> SendHalf<Tx> {
         result
     }
 
+    #[cfg(feature = "aio")]
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
     pub(crate) fn has_queued(&self) -> bool {
         !self.outbox.is_empty()
     }

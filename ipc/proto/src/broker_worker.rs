@@ -13,6 +13,8 @@ pub const MAX_SRC: usize = 16 * 1024 * 1024;
 pub const MAX_JSON: usize = 16 * 1024 * 1024;
 /// Executions of one session at a time.
 pub const MAX_RUNS: usize = 16;
+/// Source of a statement in its row; the execution's row has all of it.
+pub const MAX_STATEMENT: usize = 64 * 1024;
 /// Up-calls a worker may have open.
 pub const MAX_UP_CALLS: usize = 64;
 
@@ -224,10 +226,6 @@ pub struct Answer {
 /// What a worker asks its broker for. `Emit`, `Resource`, `Listen` and `Watch` may come from outside a run, as run 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum UpMethod {
-    /// A top-level statement begins.
-    StatementBegin,
-    /// It ended.
-    StatementEnd,
     /// Query the journal.
     Journal,
     /// Undo.
@@ -273,6 +271,21 @@ pub struct Progress {
     pub seen: u64,
     /// What happened, as JSON.
     pub note: Json,
+}
+
+/// A top-level statement of an execution that ended. Nobody answers it: its row is written with the execution's.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Statement {
+    /// The execution.
+    pub run: RunId,
+    /// Its source, cut to [`MAX_STATEMENT`] bytes.
+    pub src: Text<MAX_STATEMENT>,
+    /// It did not fail.
+    pub ok: bool,
+    /// Exit status of its result, where it has one.
+    pub status: Option<i64>,
+    /// Nanoseconds it took.
+    pub dur_ns: u64,
 }
 
 /// A stream that outgrew memory. The worker writes all of it, from its first byte on, into the pipe whose read end is in the
@@ -356,5 +369,7 @@ edge! {
         6 Progress(Progress) Event [0;],
         /// A stream outgrew memory: the pipe it is written into.
         7 Capture(Capture) Control [1; PipeRead],
+        /// A top-level statement ended.
+        8 Statement(Statement) Control [0;],
     }
 }

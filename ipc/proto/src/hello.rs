@@ -7,7 +7,7 @@ use crate::bounded::Text;
 /// Version of every edge; both ends come from one build, so another one is refused.
 ///
 /// 1: first.
-pub const EDGE_VERSION: u8 = 1;
+pub const EDGE_VERSION: u8 = 2;
 
 /// Build id of this executable, `VERSION+COMMIT`; without a commit at build time `VERSION+dev`.
 pub const BUILD: &str = match option_env!("SHOAL_BUILD") {

@@ -46,6 +46,7 @@ pub const TO_BROKER: &[&str] = &[
     "claim-not-json",
     "claim-again",
     "end-before-run",
+    "statement-before-run",
     "end-number-skipped",
     "end-number-zero",
     "end-without-its-descriptors",
@@ -64,7 +65,8 @@ pub const TO_BROKER: &[&str] = &[
 pub const TO_LAUNCHER: &[&str] = &["launcher-magic", "launcher-hello-again", "launcher-signal-zero", "launcher-type"];
 
 /// What is allowed, and must harm nobody.
-pub const NUISANCES: &[&str] = &["flood", "claim-for-nobody", "end-for-nobody", "answer-for-nobody"];
+pub const NUISANCES: &[&str] =
+    &["flood", "statements-too-many", "claim-for-nobody", "end-for-nobody", "answer-for-nobody"];
 
 /// Violations by a ptyd's messages to the broker.
 pub const BY_PTYD: &[&str] = &[
@@ -214,6 +216,7 @@ pub fn on_prepare(worker: &mut Worker, source: &str, run: u64) -> io::Result<()>
             let claim = Prepared { claim: Bytes::new("{").unwrap_or_default(), ..Worker::claim(run) };
             worker.broker.send(&ToBroker::Prepared(claim))
         }
+        Some("statement-before-run") => worker.broker.send(&words::statement(run)),
         Some("end-before-run") => {
             let end = worker.end(run, "early");
             worker.broker.send(&ToBroker::Finished(end))

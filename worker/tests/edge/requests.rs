@@ -1,7 +1,7 @@
 //! Executions: values, errors, commits, numbers, cancels, and a broker that is replaced meanwhile.
 
 use serde_json::json;
-use shoal_proto::broker_worker::{Ending, Position, Run, ToBroker, ToWorker, UpMethod};
+use shoal_proto::broker_worker::{Ending, Position, Run, ToBroker, ToWorker};
 
 use crate::session::Session;
 
@@ -37,7 +37,8 @@ fn a_program_s_output_is_whole_and_its_failure_a_value() {
     assert_eq!(raised.detail["error"]["code"], json!("cmd_failed"));
     assert_eq!((&raised.detail["error"]["status"], &raised.detail["error"]["stderr"]), (&json!(3), &json!("bad\n")));
     assert_eq!(raised.value["$"], json!("error"));
-    assert!(session.asked.contains(&UpMethod::StatementBegin) && session.asked.contains(&UpMethod::StatementEnd));
+    let told: Vec<_> = session.statements.iter().map(|ended| (ended.src.as_str(), ended.ok, ended.status)).collect();
+    assert_eq!(told, [("sh { echo hi; exit 3 }", false, Some(3)), ("sh { echo bad >&2; exit 3 }", false, Some(3))]);
 }
 
 #[test]
@@ -174,10 +175,7 @@ fn a_plan_s_claim_comes_first_and_the_same_number_runs_then() {
 fn a_statement_goes_on_with_the_next_broker() {
     let mut session = Session::start();
     let run = session.begin("let a = 1\nsh { while ! test -e go; do sleep 0.01; done }\na + 1", Position::Stmt);
-    // The first statement is recorded, the second one has begun.
-    while session.asked.len() < 3 {
-        session.answer_up_call();
-    }
+    session.await_statement();
     session.replace_broker();
     std::fs::File::create(session.dir.path().join("go")).expect("made");
     let done = session.done();

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use shoal_chan::Chan;
 use shoal_proto::broker_worker::{
-    Answer, Call, Cancel, Elide, Finished, Method, Position, Prepare, Prepared, Run, Setup, ToBroker, ToWorker, UpCall,
-    UpMethod, WorkerHello,
+    Answer, Call, Cancel, Elide, Finished, Method, Position, Prepare, Prepared, Run, Setup, Statement, ToBroker,
+    ToWorker, UpCall, UpMethod, WorkerHello,
 };
 use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
 use shoal_proto::launcher_worker::Rung;
@@ -28,8 +28,8 @@ pub(crate) struct Session {
     pub(crate) hello: WorkerHello,
     pub(crate) dir: tempfile::TempDir,
     next: u64,
-    /// Methods of the up-calls so far.
-    pub(crate) asked: Vec<UpMethod>,
+    /// Statements that ended so far.
+    pub(crate) statements: Vec<Statement>,
 }
 
 /// A result with what was attached to it.
@@ -87,7 +87,7 @@ impl Session {
         let ready = supervisor.recv_deadline(LIMIT).expect("ready").msg;
         assert!(matches!(ready, sl::ToSupervisor::Ready(_)), "{ready:?}");
         let launcher = Chan::from_fd(launcher).expect("a socket");
-        Self { supervisor, launcher, worker, hello, dir, next: 1, asked: Vec::new() }
+        Self { supervisor, launcher, worker, hello, dir, next: 1, statements: Vec::new() }
     }
 
     /// Prepares a source; its number and claim.
@@ -184,27 +184,27 @@ impl Session {
         }
     }
 
-    /// Answers the next message, which must be an up-call.
-    pub(crate) fn answer_up_call(&mut self) {
+    /// Waits until a statement has ended.
+    pub(crate) fn await_statement(&mut self) {
         match self.worker.recv_deadline(LIMIT).expect("a message").msg {
-            ToBroker::UpCall(call) => self.answer(&call),
+            ToBroker::Statement(_) => {}
             other => panic!("unexpected {other:?}"),
         }
     }
 
     fn answer(&mut self, call: &UpCall) {
-        self.asked.push(call.method);
         let body = Bytes::new(if call.method == UpMethod::Journal { "[]" } else { "{}" }).expect("fits");
         let answer = Answer { call: call.call, code: 0, message: Text::default(), body };
         self.worker.send(&ToWorker::Told(answer), &[]).expect("sent");
     }
 
-    /// The next message that is no up-call; up-calls are answered with nothing.
+    /// The next message that is no up-call and no statement; up-calls are answered with nothing.
     pub(crate) fn message(&mut self) -> (ToBroker, Vec<OwnedFd>) {
         loop {
             let received = self.worker.recv_deadline(LIMIT).expect("a message");
             match received.msg {
                 ToBroker::UpCall(call) => self.answer(&call),
+                ToBroker::Statement(ended) => self.statements.push(ended),
                 other => return (other, received.fds),
             }
         }

@@ -3,7 +3,9 @@
 use std::io;
 use std::os::fd::AsFd as _;
 
-use shoal_proto::broker_worker::{Answer, Capture, Finished, Prepared, Progress, ToBroker, UpCall, UpMethod};
+use shoal_proto::broker_worker::{
+    Answer, Capture, Finished, Prepared, Progress, Statement, ToBroker, UpCall, UpMethod,
+};
 use shoal_proto::launcher_worker::{RunId, Signal, Target, ToLauncher};
 use shoal_proto::{Bytes, Text};
 
@@ -55,6 +57,10 @@ pub(super) fn to_broker(worker: &mut Worker, name: &str, run: RunId) -> io::Resu
             }
             worker.finish(run, name)
         }
+        "statements-too-many" => {
+            (0..FLOOD).try_for_each(|_| tell(statement(run)))?;
+            worker.finish(run, name)
+        }
         "claim-for-nobody" => {
             tell(ToBroker::Prepared(Prepared { run: 1 << 40, ..Worker::claim(run) }))?;
             worker.finish(run, name)
@@ -92,6 +98,10 @@ fn json<const N: usize>(text: &str) -> Bytes<N> {
 
 fn call(call: u64, run: RunId, method: UpMethod) -> ToBroker {
     ToBroker::UpCall(UpCall { call, run, method, params: json("{}") })
+}
+
+pub(super) fn statement(run: RunId) -> ToBroker {
+    ToBroker::Statement(Statement { run, src: Text::cut("1"), ok: true, status: None, dur_ns: 1 })
 }
 
 fn answer(call: u64) -> ToBroker {
