@@ -28,24 +28,27 @@ pub struct Verified {
     pub head_found: Option<bool>,
 }
 
-/// Appends a link and returns its digest.
-pub(crate) fn append(
-    db: &Connection,
-    entry: i64,
-    part: &str,
-    prev: Digest,
-    body: &str,
-) -> Result<Digest, JournalError> {
-    let digest = link(&prev, body);
-    db.prepare_cached("INSERT INTO link (entry_id, part, prev, digest) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![entry, part, prev, digest])?;
-    Ok(digest)
+/// The newest link: its number, 0 before the first, and its digest, zero bytes before the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) seq: i64,
+    pub(crate) digest: Digest,
 }
 
-/// Digest of the newest link; zero bytes for an empty chain.
-pub(crate) fn head(db: &Connection) -> Result<Digest, JournalError> {
-    let newest = db.prepare_cached("SELECT digest FROM link ORDER BY seq DESC LIMIT 1")?.query_row([], |r| r.get(0));
-    Ok(newest.optional()?.unwrap_or([0; 32]))
+/// Appends a link and returns it as the new head.
+pub(crate) fn append(db: &Connection, entry: i64, part: &str, head: Head, body: &str) -> Result<Head, JournalError> {
+    let (seq, digest) = (head.seq + 1, link(&head.digest, body));
+    db.prepare_cached("INSERT INTO link (seq, entry_id, part, prev, digest) VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![seq, entry, part, head.digest, digest])?;
+    Ok(Head { seq, digest })
+}
+
+/// The newest link of the database.
+pub(crate) fn head(db: &Connection) -> Result<Head, JournalError> {
+    let newest = db
+        .prepare_cached("SELECT seq, digest FROM link ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |r| Ok(Head { seq: r.get(0)?, digest: r.get(1)? }));
+    Ok(newest.optional()?.unwrap_or_default())
 }
 
 fn link(prev: &Digest, body: &str) -> Digest {
@@ -74,7 +77,7 @@ pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, 
         found |= wanted.is_some_and(|w| hex(&digest) == w);
         let row = match opened.remove(&entry) {
             Some(row) => Some(row),
-            None => crate::query::linked_by_id(db, entry)?,
+            None => crate::query::bare_by_id(db, entry)?,
         };
         let body = row.as_ref().and_then(|row| match part.as_str() {
             "open" => Some(open_body(row)),
@@ -100,20 +103,18 @@ pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, 
     Ok(Verified { ok: first_bad.is_none() && head_found != Some(false), rows, head, first_bad, head_found })
 }
 
-/// What the links alone do not tell: a row without its link or with one too many, a closed row that looks open or the other
-/// way round, an output of a row that has none yet, a truth that is neither.
+/// What the links alone do not tell: a row without its link or with one too many, or that names another as its newest, a
+/// closed row that looks open or the other way round, a truth that is neither.
 fn unlinked(db: &Connection) -> Result<Option<i64>, JournalError> {
-    let sql = "SELECT min(bad) FROM (
-        SELECT min(id) AS bad FROM entry WHERE NOT EXISTS (SELECT 1 FROM link WHERE entry_id = id AND part = 'open')
-        UNION ALL SELECT min(id) FROM entry
-            WHERE (ok IS NOT NULL OR dur_ns IS NOT NULL OR status IS NOT NULL OR ended IS NOT NULL
-                OR EXISTS (SELECT 1 FROM output WHERE entry_id = id))
-            AND NOT EXISTS (SELECT 1 FROM link WHERE entry_id = id AND part = 'close')
-        UNION ALL SELECT min(id) FROM entry WHERE (ok IS NULL OR dur_ns IS NULL)
-            AND EXISTS (SELECT 1 FROM link WHERE entry_id = id AND part = 'close')
-        UNION ALL SELECT min(id) FROM entry WHERE opaque NOT IN (0, 1) OR ok NOT IN (0, 1)
-        UNION ALL SELECT min(entry_id) FROM (SELECT entry_id FROM link GROUP BY entry_id, part HAVING count(*) > 1)
-        UNION ALL SELECT min(entry_id) FROM output WHERE entry_id NOT IN (SELECT id FROM entry))";
+    let sql = "WITH linked AS (
+          SELECT entry_id, sum(part = 'open') AS opens, sum(part = 'close') AS closes, max(seq) AS newest
+          FROM link GROUP BY entry_id)
+        SELECT min(id) FROM entry LEFT JOIN linked ON entry_id = id
+        WHERE opens IS NOT 1 OR closes > 1 OR link IS NOT newest
+          OR closes = 0 AND (ok IS NOT NULL OR dur_ns IS NOT NULL OR status IS NOT NULL OR ended IS NOT NULL
+            OR outputs IS NOT NULL)
+          OR closes = 1 AND (ok IS NULL OR dur_ns IS NULL)
+          OR opaque NOT IN (0, 1) OR ok NOT IN (0, 1)";
     Ok(db.query_row(sql, [], |r| r.get(0))?)
 }
 

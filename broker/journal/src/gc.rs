@@ -79,7 +79,7 @@ impl Store {
     fn choose(&self, request: GcRequest, total: i64) -> Result<Vec<(Digest, i64)>, JournalError> {
         // Unreferenced first, then least recently used.
         let sql = "SELECT hash, stored_len, last_access_ns FROM blob WHERE hash NOT IN (SELECT hash FROM pin)
-            ORDER BY EXISTS (SELECT 1 FROM output WHERE output.hash = blob.hash), last_access_ns";
+            ORDER BY EXISTS (SELECT 1 FROM owned WHERE owned.hash = blob.hash), last_access_ns";
         let mut statement = self.db.prepare(sql)?;
         let blobs = statement
             .query_map([], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?

@@ -21,6 +21,7 @@ mod error;
 mod fs;
 mod gc;
 mod group;
+mod log_length;
 mod owner;
 mod plan;
 mod query;

@@ -46,7 +46,7 @@ pub struct Query {
 
 const COLUMNS: &str =
     "id, kind, parent_id, session, owner, principal, ts, dur_ns, cwd, env_hash, src, ast, effects, opaque,
-    status, ok, ended, key, key_body, out, summary, detail, run";
+    status, ok, ended, key, key_body, out, summary, detail, run, outputs, link";
 
 /// Newest first.
 pub(crate) fn run(db: &Connection, query: &Query) -> Result<Vec<Row>, JournalError> {
@@ -138,28 +138,22 @@ fn json(text: Option<String>) -> Option<Value> {
     text.map(|t| serde_json::from_str(&t).unwrap_or(Value::Null))
 }
 
-/// The row alone: what durable events are derived from.
+/// The row without its newest link: what durable events are derived from, and what links are rebuilt from.
 pub(crate) fn bare_by_id(db: &Connection, id: i64) -> Result<Option<Row>, JournalError> {
     let mut statement = db.prepare_cached(&format!("SELECT {COLUMNS} FROM entry WHERE id = ?1"))?;
     let mut cursor = statement.query(params![id])?;
     cursor.next()?.map(bare).transpose()
 }
 
-/// The row with its outputs: what its links are rebuilt from.
-pub(crate) fn linked_by_id(db: &Connection, id: i64) -> Result<Option<Row>, JournalError> {
-    let Some(row) = bare_by_id(db, id)? else { return Ok(None) };
-    Ok(Some(Row { outputs: outputs(db, id)?, ..row }))
-}
-
-/// The row with its outputs and its newest link.
+/// The row with its newest link.
 fn read(db: &Connection, found: &rusqlite::Row<'_>) -> Result<Row, JournalError> {
     let row = bare(found)?;
     let newest: Option<(Vec<u8>, Vec<u8>)> = db
-        .prepare_cached("SELECT prev, digest FROM link WHERE entry_id = ?1 ORDER BY seq DESC LIMIT 1")?
-        .query_row(params![row.id], |r| Ok((r.get(0)?, r.get(1)?)))
+        .prepare_cached("SELECT prev, digest FROM link WHERE seq = ?1")?
+        .query_row(params![found.get::<_, i64>(24)?], |r| Ok((r.get(0)?, r.get(1)?)))
         .optional()?;
     let (prev, digest) = newest.map(|(p, d)| (chain::hex(&p), chain::hex(&d))).unzip();
-    Ok(Row { outputs: outputs(db, row.id)?, prev, digest, ..row })
+    Ok(Row { prev, digest, ..row })
 }
 
 fn bare(found: &rusqlite::Row<'_>) -> Result<Row, JournalError> {
@@ -189,20 +183,10 @@ fn bare(found: &rusqlite::Row<'_>) -> Result<Row, JournalError> {
         summary: json(found.get(20)?),
         detail: json(found.get(21)?),
         run: found.get(22)?,
-        outputs: Vec::new(),
+        outputs: StoredOutput::list(found.get(23)?),
         prev: None,
         digest: None,
     })
-}
-
-fn outputs(db: &Connection, id: i64) -> Result<Vec<StoredOutput>, JournalError> {
-    let mut statement =
-        db.prepare_cached("SELECT kind, hash, len, meta FROM output WHERE entry_id = ?1 ORDER BY rowid")?;
-    let found = statement.query_map(params![id], |r| {
-        let hash: Vec<u8> = r.get(1)?;
-        Ok(StoredOutput { kind: r.get(0)?, hash: chain::hex(&hash), len: r.get(2)?, meta: json(r.get(3)?) })
-    })?;
-    Ok(found.collect::<Result<_, _>>()?)
 }
 
 impl Row {

@@ -1,6 +1,6 @@
 //! Rows as the broker makes and reads them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -197,6 +197,25 @@ pub struct StoredOutput {
     pub len: i64,
     /// Meta.
     pub meta: Option<Value>,
+}
+
+impl StoredOutput {
+    /// The text a row keeps of its outputs: `[[kind, hash, len, meta], ...]`; nothing without any.
+    pub(crate) fn text(outputs: &[Self]) -> Option<String> {
+        let list = || outputs.iter().map(|o| json!([o.kind, o.hash, o.len, o.meta])).collect();
+        (!outputs.is_empty()).then(|| Value::Array(list()).to_string())
+    }
+
+    /// The outputs of such a text. Of one that somebody spoiled, an output that no link of the chain tells of.
+    pub(crate) fn list(text: Option<String>) -> Vec<Self> {
+        let Some(text) = text else { return Vec::new() };
+        let read = serde_json::from_str::<Vec<(String, String, i64, Option<Value>)>>(&text);
+        let list = read.map(|list| list.into_iter().map(|(kind, hash, len, meta)| Self { kind, hash, len, meta }));
+        match list {
+            Ok(list) if list.len() > 0 => list.collect(),
+            Ok(_) | Err(_) => vec![Self { kind: text, hash: String::new(), len: -1, meta: None }],
+        }
+    }
 }
 
 /// A row as read.

@@ -9,28 +9,27 @@ use crate::error::JournalError;
 
 /// `SHJL`: the file is a Shoal journal.
 const APPLICATION_ID: i64 = 0x5348_4A4C;
-/// Version of the tables. 1: first.
-const USER_VERSION: i64 = 1;
+/// Version of the tables. 1: first. 2: outputs stand in their row, fewer indexes.
+const USER_VERSION: i64 = 2;
 /// A write-ahead log that grew beyond this is cut back to it when it starts again.
 const JOURNAL_SIZE_LIMIT: i64 = 64 * 1024 * 1024;
 
+// Every index is a page more in the log of each commit; so a row names its newest link and holds its outputs, and open rows
+// are looked for from a mark on (`store.rs`).
 const TABLES: &str = "
 CREATE TABLE entry (
   id INTEGER PRIMARY KEY, kind TEXT NOT NULL, parent_id INTEGER, session TEXT NOT NULL, owner TEXT NOT NULL,
   principal TEXT NOT NULL, ts INTEGER NOT NULL, dur_ns INTEGER, cwd BLOB NOT NULL, env_hash BLOB, src TEXT NOT NULL,
   ast TEXT, effects TEXT NOT NULL, opaque INTEGER NOT NULL, status INTEGER, ok INTEGER, ended TEXT, key TEXT,
-  key_body BLOB, run INTEGER, out INTEGER, summary TEXT, detail TEXT) STRICT;
+  key_body BLOB, run INTEGER, out INTEGER, summary TEXT, detail TEXT,
+  outputs TEXT, link INTEGER NOT NULL) STRICT;
 CREATE INDEX entry_ts ON entry (ts);
 CREATE INDEX entry_session ON entry (owner, session, id);
 CREATE INDEX entry_key ON entry (owner, session, key) WHERE key IS NOT NULL;
-CREATE INDEX entry_open ON entry (id) WHERE ok IS NULL;
 CREATE TABLE link (
   seq INTEGER PRIMARY KEY, entry_id INTEGER NOT NULL, part TEXT NOT NULL, prev BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
-CREATE INDEX link_entry ON link (entry_id);
-CREATE TABLE output (
-  entry_id INTEGER NOT NULL, kind TEXT NOT NULL, hash BLOB NOT NULL, len INTEGER NOT NULL, meta TEXT) STRICT;
-CREATE INDEX output_entry ON output (entry_id);
-CREATE INDEX output_hash ON output (hash);
+CREATE TABLE owned (
+  hash BLOB NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (hash, owner)) STRICT, WITHOUT ROWID;
 CREATE TABLE undo (entry_id INTEGER NOT NULL, op TEXT NOT NULL, inverse TEXT NOT NULL) STRICT;
 CREATE INDEX undo_entry ON undo (entry_id);
 CREATE TABLE pin (hash BLOB PRIMARY KEY) STRICT, WITHOUT ROWID;

@@ -1,15 +1,13 @@
 //! What jobs see: the database inside a transaction, and the content store beside it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::chain::{self, Digest, Verified};
+use crate::chain::{self, Digest, Head, Verified};
 use crate::error::JournalError;
-use crate::row::{Closing, Ended, NewRow, Output, OutputData, Row, StoredOutput};
+use crate::log_length::LogLength;
+use crate::row::{Closing, Ended, NewRow, OutputData, Row, StoredOutput};
 use crate::{cas, fs, query, schema};
 
 /// How much room journal and content store take.
@@ -25,6 +23,11 @@ pub struct Usage {
     pub cas_bytes: u64,
 }
 
+/// Counter of the row from which on open rows are looked for.
+const FLOOR: &str = "open/floor";
+/// Rows that are closed before it is raised again.
+const FLOOR_EVERY: u32 = 256;
+
 /// The open journal. Jobs get it inside a transaction; it is never shared between threads.
 #[derive(Debug)]
 pub struct Store {
@@ -32,7 +35,9 @@ pub struct Store {
     pub(crate) dir: PathBuf,
     /// How long the write-ahead log is.
     pub(crate) log: LogLength,
-    head: Digest,
+    head: Head,
+    /// Rows closed since the mark of open rows was raised.
+    closed: u32,
     /// Blob files written since the last sync.
     pub(crate) unsynced: Vec<PathBuf>,
     /// Blobs deleted since the last commit.
@@ -49,7 +54,16 @@ impl Store {
         let (db, log) = LogLength::watch(schema::open(&path)?)?;
         fs::make_private(&path)?;
         let head = chain::head(&db)?;
-        Ok(Self { db, dir: dir.to_owned(), log, head, unsynced: Vec::new(), forgotten: Vec::new(), orphans_due: false })
+        Ok(Self {
+            db,
+            dir: dir.to_owned(),
+            log,
+            head,
+            closed: 0,
+            unsynced: Vec::new(),
+            forgotten: Vec::new(),
+            orphans_due: false,
+        })
     }
 
     /// After a rollback the chain's head is what the database says.
@@ -64,21 +78,26 @@ impl Store {
     }
 
     /// Writes the row, with its end when that is known, and its opening link.
-    fn insert_row(&mut self, new: &NewRow, end: Option<&Closing>) -> Result<i64, JournalError> {
+    fn insert_row(&mut self, new: &NewRow, end: Option<(&Closing, &[StoredOutput])>) -> Result<i64, JournalError> {
         let env_hash = new.env_hash.map(|h| h.to_vec());
         let (key, key_body) = new.key.as_ref().map(|(k, b)| (k.as_str(), b.as_slice())).unzip();
+        let (closing, outputs) = end.unzip();
+        // The opening link, or the closing one after it.
+        let newest = self.head.seq + if closing.is_some() { 2 } else { 1 };
         self.db
             .prepare_cached(
                 "INSERT INTO entry (kind, parent_id, session, owner, principal, ts, cwd, env_hash, src, ast, effects, opaque, key, key_body, detail, run,
-                   dur_ns, status, ok, ended, out, summary)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+                   dur_ns, status, ok, ended, out, summary, outputs, link)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
             )?
             .execute(params![
                 new.kind.name(), new.parent, new.session, new.owner, new.principal, new.ts, new.cwd, env_hash, new.src,
                 new.ast.as_ref().map(ToString::to_string), new.effects.to_string(), new.is_opaque(), key, key_body,
-                new.detail.as_ref().map(ToString::to_string), new.run, end.map(|end| end.dur_ns),
-                end.and_then(|end| end.status), end.map(|end| end.ok), end.and_then(|end| end.ended).map(Ended::name),
-                end.and_then(|end| end.out), end.and_then(|end| end.summary.as_ref()).map(ToString::to_string),
+                new.detail.as_ref().map(ToString::to_string), new.run, closing.map(|end| end.dur_ns),
+                closing.and_then(|end| end.status), closing.map(|end| end.ok),
+                closing.and_then(|end| end.ended).map(Ended::name), closing.and_then(|end| end.out),
+                closing.and_then(|end| end.summary.as_ref()).map(ToString::to_string),
+                outputs.and_then(StoredOutput::text), newest,
             ])?;
         let id = self.db.last_insert_rowid();
         let body = chain::open_body(&row_of(id, new));
@@ -88,45 +107,48 @@ impl Store {
 
     /// Closes a row: outputs, result and closing link. A row is closed once.
     pub fn close_row(&mut self, id: i64, closing: &Closing) -> Result<(), JournalError> {
-        let changed = self
+        let (outputs, hashes) = self.put_outputs(closing)?;
+        let closed: Option<(String, String)> = self
             .db
             .prepare_cached(
-                "UPDATE entry SET dur_ns = ?2, status = ?3, ok = ?4, ended = ?5, out = ?6, summary = ?7 WHERE id = ?1 AND ok IS NULL",
+                "UPDATE entry SET dur_ns = ?2, status = ?3, ok = ?4, ended = ?5, out = ?6, summary = ?7, outputs = ?8, link = ?9
+                 WHERE id = ?1 AND ok IS NULL RETURNING owner, principal",
             )?
-            .execute(params![
-                id, closing.dur_ns, closing.status, closing.ok, closing.ended.map(Ended::name), closing.out,
-                closing.summary.as_ref().map(ToString::to_string),
-            ])?;
-        if changed == 0 {
-            return Err(JournalError::Unknown("open row"));
-        }
-        self.link_close(id, closing)
-    }
-
-    /// Writes the outputs and the closing link of a row that has its end.
-    fn link_close(&mut self, id: i64, closing: &Closing) -> Result<(), JournalError> {
-        let mut stored = Vec::with_capacity(closing.outputs.len());
-        for output in &closing.outputs {
-            stored.push(self.put_output(id, output)?);
-        }
-        let body = chain::close_body(&Row {
-            dur_ns: Some(closing.dur_ns),
-            status: closing.status,
-            ok: Some(closing.ok),
-            ended: closing.ended.map(|e| e.name().to_owned()),
-            outputs: stored,
-            ..Row::closing_only(id)
-        });
-        self.head = chain::append(&self.db, id, "close", self.head, &body)?;
-        Ok(())
+            .query_row(
+                params![
+                    id, closing.dur_ns, closing.status, closing.ok, closing.ended.map(Ended::name), closing.out,
+                    closing.summary.as_ref().map(ToString::to_string), StoredOutput::text(&outputs), self.head.seq + 1,
+                ],
+                |r| Ok((r.get(0)?, r.get(1)?)),
+            )
+            .optional()?;
+        let (owner, principal) = closed.ok_or(JournalError::Unknown("open row"))?;
+        self.own(&hashes, &outputs, &owner, &principal)?;
+        self.link_close(id, closing, outputs)?;
+        self.raise_floor()
     }
 
     /// Writes a row that is over already, in one statement where [`Store::open_row`] and [`Store::close_row`] need two.
     /// Returns its id.
     pub fn write_closed(&mut self, new: &NewRow, closing: &Closing) -> Result<i64, JournalError> {
-        let id = self.insert_row(new, Some(closing))?;
-        self.link_close(id, closing)?;
+        let (outputs, hashes) = self.put_outputs(closing)?;
+        let id = self.insert_row(new, Some((closing, &outputs)))?;
+        self.own(&hashes, &outputs, &new.owner, &new.principal)?;
+        self.link_close(id, closing, outputs)?;
         Ok(id)
+    }
+
+    fn link_close(&mut self, id: i64, closing: &Closing, outputs: Vec<StoredOutput>) -> Result<(), JournalError> {
+        let body = chain::close_body(&Row {
+            dur_ns: Some(closing.dur_ns),
+            status: closing.status,
+            ok: Some(closing.ok),
+            ended: closing.ended.map(|e| e.name().to_owned()),
+            outputs,
+            ..Row::closing_only(id)
+        });
+        self.head = chain::append(&self.db, id, "close", self.head, &body)?;
+        Ok(())
     }
 
     /// Writes a row that is closed at once: everything but executions. Returns its id.
@@ -134,16 +156,68 @@ impl Store {
         self.write_closed(new, &Closing { ok: true, status: Some(0), ..Closing::default() })
     }
 
-    fn put_output(&mut self, id: i64, output: &Output) -> Result<StoredOutput, JournalError> {
-        let (hash, len) = match &output.data {
-            OutputData::Bytes(bytes) => (self.put_blob(bytes)?, bytes.len() as u64),
-            OutputData::Stored { hash, len } => (*hash, *len),
-        };
-        let len = i64::try_from(len).map_err(|_| JournalError::Invalid("output too long".to_owned()))?;
-        self.db
-            .prepare_cached("INSERT INTO output (entry_id, kind, hash, len, meta) VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![id, output.kind, hash, len, output.meta.as_ref().map(ToString::to_string)])?;
-        Ok(StoredOutput { kind: output.kind.clone(), hash: chain::hex(&hash), len, meta: output.meta.clone() })
+    /// Stores what a row closes with.
+    fn put_outputs(&mut self, closing: &Closing) -> Result<(Vec<StoredOutput>, Vec<Digest>), JournalError> {
+        let mut stored = Vec::with_capacity(closing.outputs.len());
+        let mut hashes = Vec::with_capacity(closing.outputs.len());
+        for output in &closing.outputs {
+            let (hash, len) = match &output.data {
+                OutputData::Bytes(bytes) => (self.put_blob(bytes)?, bytes.len() as u64),
+                OutputData::Stored { hash, len } => (*hash, *len),
+            };
+            let len = i64::try_from(len).map_err(|_| JournalError::Invalid("output too long".to_owned()))?;
+            hashes.push(hash);
+            stored.push(StoredOutput {
+                kind: output.kind.clone(),
+                hash: chain::hex(&hash),
+                len,
+                meta: output.meta.clone(),
+            });
+        }
+        Ok((stored, hashes))
+    }
+
+    /// Notes who may read outputs: the owner of their session, and who asked.
+    fn own(
+        &self,
+        hashes: &[Digest],
+        outputs: &[StoredOutput],
+        owner: &str,
+        principal: &str,
+    ) -> Result<(), JournalError> {
+        let mut insert =
+            self.db.prepare_cached("INSERT OR IGNORE INTO owned (hash, owner, kind) VALUES (?1, ?2, ?3)")?;
+        for (hash, output) in hashes.iter().zip(outputs) {
+            insert.execute(params![hash, owner, output.kind])?;
+            if principal != owner {
+                insert.execute(params![hash, principal, output.kind])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes now and then from which row on open ones have to be looked for: an index of them would change twice for every
+    /// execution.
+    fn raise_floor(&mut self) -> Result<(), JournalError> {
+        self.closed += 1;
+        if self.closed < FLOOR_EVERY {
+            return Ok(());
+        }
+        self.closed = 0;
+        let floor = self.floor()?;
+        let first: Option<i64> = self
+            .db
+            .prepare_cached("SELECT id FROM entry WHERE id >= ?1 AND ok IS NULL ORDER BY id LIMIT 1")?
+            .query_row(params![floor], |r| r.get(0))
+            .optional()?;
+        let newest = || self.db.query_row("SELECT coalesce(max(id), 0) FROM entry", [], |r| r.get(0));
+        let first = first.map_or_else(newest, Ok)?;
+        self.raise_counter(FLOOR, first)
+    }
+
+    /// No row before this one is open.
+    fn floor(&self) -> Result<i64, JournalError> {
+        self.counter(FLOOR)
     }
 
     /// Rows that match, newest first.
@@ -156,7 +230,7 @@ impl Store {
         query::by_id(&self.db, id)?.ok_or(JournalError::Unknown("row"))
     }
 
-    /// One row without its outputs and links: what durable events are derived from.
+    /// One row without its newest link: what durable events are derived from.
     pub fn bare_row(&self, id: i64) -> Result<Row, JournalError> {
         query::bare_by_id(&self.db, id)?.ok_or(JournalError::Unknown("row"))
     }
@@ -181,8 +255,8 @@ impl Store {
 
     /// Rows that are still open, oldest first.
     pub fn open_rows(&self) -> Result<Vec<Row>, JournalError> {
-        let mut ids = self.db.prepare_cached("SELECT id FROM entry WHERE ok IS NULL ORDER BY id")?;
-        let ids = ids.query_map([], |r| r.get(0))?.collect::<Result<Vec<i64>, _>>()?;
+        let mut ids = self.db.prepare_cached("SELECT id FROM entry WHERE id >= ?1 AND ok IS NULL ORDER BY id")?;
+        let ids = ids.query_map([self.floor()?], |r| r.get(0))?.collect::<Result<Vec<i64>, _>>()?;
         ids.into_iter().map(|id| self.row(id)).collect()
     }
 
@@ -196,7 +270,7 @@ impl Store {
 
     /// Digest of the newest link, hex; `None` for an empty chain.
     pub fn head(&self) -> Option<String> {
-        (self.head != [0; 32]).then(|| chain::hex(&self.head))
+        (self.head.seq != 0).then(|| chain::hex(&self.head.digest))
     }
 
     /// Bytes of the content store, inside and beside the database.
@@ -219,14 +293,13 @@ impl Store {
 
     /// Whether a caller's rows reference a blob.
     pub fn owns_blob(&self, hash: &Digest, principal: &str) -> Result<bool, JournalError> {
-        let sql = "SELECT 1 FROM output JOIN entry ON entry.id = output.entry_id
-            WHERE output.hash = ?1 AND (entry.owner = ?2 OR entry.principal = ?2) LIMIT 1";
+        let sql = "SELECT 1 FROM owned WHERE hash = ?1 AND owner = ?2";
         Ok(self.db.prepare_cached(sql)?.query_row(params![hash, principal], |_| Ok(())).optional()?.is_some())
     }
 
-    /// Kind of the output a blob was stored as, the first one.
+    /// Kind of an output a blob was stored as.
     pub fn blob_kind(&self, hash: &Digest) -> Result<Option<String>, JournalError> {
-        let sql = "SELECT kind FROM output WHERE hash = ?1 ORDER BY entry_id LIMIT 1";
+        let sql = "SELECT kind FROM owned WHERE hash = ?1 LIMIT 1";
         Ok(self.db.prepare_cached(sql)?.query_row(params![hash], |r| r.get(0)).optional()?)
     }
 
@@ -247,31 +320,6 @@ impl Store {
     pub(crate) fn sync(&mut self) -> Result<(), JournalError> {
         cas::sync_files(&mut self.unsynced)?;
         fs::sync_file(&self.dir.join("journal.db-wal"))
-    }
-}
-
-/// Pages of the write-ahead log, as the database tells after each commit.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LogLength(Arc<AtomicU32>);
-
-impl LogLength {
-    fn watch(mut db: Connection) -> Result<(Connection, Self), JournalError> {
-        let length = Self::default();
-        let told = length.clone();
-        db.wal_hook(Some(move |_: &mut Wal, pages| {
-            told.0.store(u32::try_from(pages).unwrap_or(0), Ordering::Relaxed);
-            Ok(())
-        }))?;
-        Ok((db, length))
-    }
-
-    pub(crate) fn pages(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// All of it is in the database: the next commit starts it again.
-    pub(crate) fn restarts(&self) {
-        self.0.store(0, Ordering::Relaxed);
     }
 }
 

@@ -68,11 +68,11 @@ fn any_changed_member_is_found() {
         "UPDATE entry SET status = 9 WHERE id = 2",
         "UPDATE entry SET principal = 'agent:x' WHERE id = 2",
         "UPDATE entry SET effects = '[]' WHERE id = 2",
-        "UPDATE output SET len = len + 1 WHERE entry_id = 2",
-        "DELETE FROM output WHERE entry_id = 2",
+        "UPDATE entry SET outputs = replace(outputs, ',1,', ',2,') WHERE id = 2",
+        "UPDATE entry SET outputs = NULL WHERE id = 2",
         "DELETE FROM link WHERE entry_id = 2",
         "DELETE FROM entry WHERE id = 2",
-        "INSERT INTO entry (kind, session, owner, principal, ts, cwd, src, effects, opaque) VALUES ('exec','a','b','c',1,x'','x','[]',0)",
+        "INSERT INTO entry (kind, session, owner, principal, ts, cwd, src, effects, opaque, link) VALUES ('exec','a','b','c',1,x'','x','[]',0,1)",
     ] {
         let dir = state_dir();
         let journal = open(dir.path());
@@ -151,6 +151,29 @@ fn an_unfinished_blob_leaves_no_file() {
     drop(journal);
     drop(open(dir.path()));
     assert_eq!(std::fs::read_dir(&temps).expect("there").count(), 0);
+}
+
+#[test]
+fn open_rows_are_found_however_many_were_closed_since() {
+    let dir = state_dir();
+    let journal = open(dir.path());
+    let first = journal.wait(|s| s.open_row(&exec("sleep 1000"))).expect("opened");
+    let close_many = |s: &mut Store| {
+        for n in 0..600 {
+            let id = s.open_row(&exec(&n.to_string()))?;
+            s.close_row(id, &Closing::default())?;
+        }
+        Ok(s.open_rows()?.iter().map(|row| row.id).collect::<Vec<_>>())
+    };
+    assert_eq!(journal.wait(close_many).expect("written"), [first]);
+    journal.wait(move |s| s.close_row(first, &Closing::default())).expect("closed");
+    assert_eq!(journal.wait(close_many).expect("written"), [0i64; 0]);
+    let last = journal.wait(|s| s.open_row(&exec("sleep 1000"))).expect("opened");
+    drop(journal);
+    let journal = open(dir.path());
+    let found = journal.wait(|s| Ok((s.counter("open/floor")?, s.open_rows()?))).expect("readable");
+    assert!((600..=last).contains(&found.0), "{}", found.0);
+    assert_eq!(found.1.iter().map(|row| row.id).collect::<Vec<_>>(), [last]);
 }
 
 #[test]

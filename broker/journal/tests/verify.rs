@@ -7,7 +7,7 @@ use rusqlite::types::Value as Sql;
 use serde_json::json;
 use shoal_journal::*;
 
-/// A column of `entry` or `output`, and what counts as the same in it.
+/// A column of `entry` or `link`, and what counts as the same in it.
 struct Column {
     table: &'static str,
     name: &'static str,
@@ -43,11 +43,8 @@ const COLUMNS: &[Column] = &[
     column("entry", "out", false),
     column("entry", "summary", false),
     column("entry", "detail", true),
-    column("output", "entry_id", true),
-    column("output", "kind", true),
-    column("output", "hash", true),
-    column("output", "len", true),
-    column("output", "meta", false),
+    column("entry", "outputs", true),
+    column("entry", "link", true),
     column("link", "entry_id", true),
     column("link", "part", true),
     column("link", "prev", true),
@@ -186,7 +183,7 @@ fn the_list_of_columns_is_complete() {
     let dir = state_dir();
     fill(dir.path(), 1, true, false);
     let db = rusqlite::Connection::open(dir.path().join("journal.db")).expect("opens");
-    for table in ["entry", "output", "link"] {
+    for table in ["entry", "link"] {
         let mut names = db.prepare("SELECT name FROM pragma_table_info(?1)").expect("a query");
         let names = names.query_map([table], |r| r.get::<_, String>(0)).expect("names");
         for name in names.map(|name| name.expect("a name")).filter(|name| name != "seq") {
@@ -201,9 +198,15 @@ fn what_was_added_or_taken_away_is_found() {
     for (what, script) in [
         ("an open row that looks closed", "UPDATE entry SET ok = 1, dur_ns = 0 WHERE id = 3"),
         ("an open row with a status", "UPDATE entry SET status = 0 WHERE id = 3"),
-        ("an output of an open row", "INSERT INTO output (entry_id, kind, hash, len) VALUES (3, 'value', x'00', 1)"),
-        ("an output of no row", "INSERT INTO output (entry_id, kind, hash, len) VALUES (99, 'value', x'00', 1)"),
-        ("outputs in another order", "UPDATE output SET rowid = rowid + 100 WHERE rowid = 1"),
+        ("an output of an open row", r#"UPDATE entry SET outputs = '[["value","00",1,null]]' WHERE id = 3"#),
+        ("no outputs", "UPDATE entry SET outputs = '[]' WHERE id = 1"),
+        (
+            "outputs in another order",
+            "UPDATE entry SET outputs = json_array(json(outputs -> 1), json(outputs -> 0)) WHERE id = 1",
+        ),
+        ("another kind", "UPDATE entry SET outputs = json_replace(outputs, '$[0][0]', 'x') WHERE id = 1"),
+        ("another hash", "UPDATE entry SET outputs = json_replace(outputs, '$[0][1]', 'x') WHERE id = 1"),
+        ("another length", "UPDATE entry SET outputs = json_replace(outputs, '$[0][2]', 9) WHERE id = 1"),
         ("a row in the middle", "DELETE FROM link WHERE entry_id = 2; DELETE FROM entry WHERE id = 2"),
         (
             "a link twice",
@@ -220,6 +223,16 @@ fn what_was_added_or_taken_away_is_found() {
         let verified = verify(dir.path(), None);
         assert!(!verified.ok && verified.first_bad.is_some(), "{what}: {verified:?}");
     }
+}
+
+#[test]
+fn what_an_output_was_cut_from_is_not_chained() {
+    let dir = state_dir();
+    fill(dir.path(), 3, true, false);
+    let db = rusqlite::Connection::open(dir.path().join("journal.db")).expect("opens");
+    db.execute_batch("UPDATE entry SET outputs = json_set(outputs, '$[0][3]', 1) WHERE id = 1").expect("changed");
+    drop(db);
+    assert!(verify(dir.path(), None).ok);
 }
 
 /// So many cases, unless `PROPTEST_CASES` says otherwise.
@@ -262,8 +275,8 @@ proptest! {
         // As carefully as somebody who knows the format can: every trace of the last links goes, and nothing else.
         db.execute_batch(&format!(
             "DELETE FROM link WHERE seq > {keep};
-             DELETE FROM output WHERE entry_id NOT IN (SELECT entry_id FROM link WHERE part = 'close');
-             UPDATE entry SET ok = NULL, dur_ns = NULL, status = NULL, ended = NULL
+             UPDATE entry SET link = (SELECT max(seq) FROM link WHERE entry_id = id) WHERE id IN (SELECT entry_id FROM link);
+             UPDATE entry SET ok = NULL, dur_ns = NULL, status = NULL, ended = NULL, outputs = NULL
                WHERE id NOT IN (SELECT entry_id FROM link WHERE part = 'close');
              DELETE FROM entry WHERE id NOT IN (SELECT entry_id FROM link);"
         )).expect("removed");
