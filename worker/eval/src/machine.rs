@@ -12,7 +12,7 @@ use crate::request::Transcript;
 use crate::scope::{LocalCell, Root};
 use crate::task::Tasks;
 use crate::unwind::{Eval, Stop};
-use crate::vm::{Frame, Handler, Lambda, Linked, Links, LoopState, SavedPlace};
+use crate::vm::{Callees, Frame, Handler, Lambda, Linked, Links, LoopState, SavedPlace};
 
 /// What all evaluators of a session share.
 pub(crate) struct Session {
@@ -53,6 +53,8 @@ pub(crate) struct Machine {
     pub(crate) here: SourcePlace,
     pub(crate) entry: Option<u64>,
     links: Links,
+    /// Shared with its running loops, which borrow from it.
+    pub(crate) callees: Arc<Callees>,
     steps: u32,
 }
 
@@ -79,6 +81,7 @@ impl Machine {
             here: SourcePlace::default(),
             entry: None,
             links: Links::default(),
+            callees: Arc::default(),
             steps: 0,
         }
     }
@@ -108,12 +111,12 @@ impl Machine {
 
     /// The root scope of the running function.
     pub(crate) fn root_here(&self) -> Arc<Root> {
-        let own = self.frames.last().and_then(|frame| frame.lambda.linked.as_ref());
+        let own = self.frames.last().and_then(|frame| self.lambda_of(frame).linked.as_ref());
         own.map_or_else(|| self.root.clone(), |linked| linked.root.clone())
     }
 
     pub(crate) fn span_here(&self) -> Option<Span> {
-        self.frames.last().map(|frame| frame.lambda.code.unit.span(self.here))
+        self.frames.last().map(|frame| self.lambda_of(frame).code.unit.span(self.here))
     }
 
     pub(crate) fn in_function(&self) -> bool {

@@ -4,7 +4,7 @@
 //! snapshot costs nothing; what was declared or assigned is marked and committed when the request ends.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_value::{Str, Value};
@@ -63,7 +63,11 @@ pub(crate) struct Root {
 
 /// A name of a root scope, bound or not.
 #[derive(Default)]
-pub(crate) struct RootCell(Mutex<RootSlot>);
+pub(crate) struct RootCell {
+    slot: Mutex<RootSlot>,
+    /// Declarations so far; written while the slot is locked.
+    version: AtomicU32,
+}
 
 #[derive(Default)]
 pub(crate) struct RootSlot {
@@ -73,7 +77,13 @@ pub(crate) struct RootSlot {
 
 impl RootCell {
     pub(crate) fn lock(&self) -> MutexGuard<'_, RootSlot> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes with each declaration: while it is the same, a name that cannot be assigned means the same.
+    #[inline]
+    pub(crate) fn version(&self) -> u32 {
+        self.version.load(Ordering::Acquire)
     }
 
     /// Its value, if it is bound.
@@ -85,6 +95,7 @@ impl RootCell {
         let mut slot = self.lock();
         let before = slot.binding.replace(Binding { value, kind });
         slot.touched = true;
+        self.version.fetch_add(1, Ordering::Release);
         drop(slot);
         // Dropped outside the lock: a value may own cells of its own.
         drop(before);
@@ -107,7 +118,7 @@ impl Root {
             return cell.clone();
         }
         let binding = self.snapshot.get(name).cloned();
-        let cell = Arc::new(RootCell(Mutex::new(RootSlot { binding, touched: false })));
+        let cell = Arc::new(RootCell { slot: Mutex::new(RootSlot { binding, touched: false }), version: AtomicU32::new(0) });
         cells.insert(name.clone(), cell.clone());
         cell
     }

@@ -5,6 +5,7 @@
 //! bound (see [`crate::stack`]).
 
 mod bind;
+mod callees;
 mod execute;
 mod frame;
 mod ints;
@@ -17,6 +18,7 @@ mod short;
 mod steps;
 
 pub(crate) use bind::downcast;
+pub(crate) use callees::Callees;
 pub(crate) use frame::{Frame, Handler, Lambda, Linked, Links, LoopState, More, SavedPlace};
 pub(crate) use leaf::Prepared;
 pub(crate) use run::{Call, stray};

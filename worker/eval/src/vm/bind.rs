@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use shoal_value::{Callable, ErrorValue, Str, Value};
 
-use super::frame::{Frame, Lambda, More};
+use super::callees::Body;
+use super::frame::{Frame, Function, Lambda, More};
 use super::leaf::too_deep;
 use super::run::Call;
 use crate::Ctx;
-use crate::code::{CodeKind, Parameter};
+use crate::code::{Code, CodeKind, Parameter};
 use crate::command::Word;
 use crate::machine::Machine;
 use crate::native::NativeFunction;
@@ -59,11 +60,11 @@ impl Machine {
         if named.is_empty() && self.fit_leaf(&lambda, n)? {
             let surplus = n - lambda.code.params.len();
             self.stack.truncate(self.stack.len() - surplus);
-            let linked = self.linked_of(&lambda);
-            if let Some(value) = self.run_leaf(&lambda, &linked)? {
-                return Ok(Call::Done(value));
-            }
-            return self.enter(lambda, n - surplus, named);
+            let leaf = self.body(lambda);
+            return match self.run_leaf(&leaf)? {
+                Some(value) => Ok(Call::Done(value)),
+                None => self.enter(leaf.lambda, n - surplus, named),
+            };
         }
         self.enter(lambda, n, named)
     }
@@ -91,19 +92,42 @@ impl Machine {
 
     /// Pushes a frame whose parameters are on the stack from `base`.
     pub(crate) fn push_frame(&mut self, lambda: Arc<Lambda>, base: usize, more: Option<Box<More>>) -> Eval<()> {
+        let code = lambda.code.clone();
+        self.push(Function::Own(lambda), &code, base, more)
+    }
+
+    /// Pushes the frame of a function called by name whose positionals are the `n` topmost values; false, and nothing
+    /// done, if they have to be bound one by one.
+    #[inline]
+    pub(super) fn enter_callee(&mut self, number: usize, callee: &Body, n: usize) -> Eval<bool> {
+        let code = &callee.lambda.code;
+        if !code.simple || n != code.params.len() {
+            return Ok(false);
+        }
+        self.step(1)?;
+        let base = self.stack.len() - n;
+        self.push(Function::Callee(number), code, base, None)?;
+        Ok(true)
+    }
+
+    #[inline]
+    fn push(&mut self, function: Function, code: &Code, base: usize, more: Option<Box<More>>) -> Eval<()> {
         if self.frames.len() + self.depth > MAX_CALLS {
             self.stack.truncate(base);
             return Err(too_deep().into());
         }
-        let code = &lambda.code;
-        self.stack.resize(base + code.locals as usize, Value::Null);
+        let locals = base + code.locals as usize;
+        if locals > self.stack.len() {
+            self.stack.resize(locals, Value::Null);
+        }
         let cells = self.cells.len();
         if code.cells > 0 {
             self.cells.resize_with(cells + code.cells as usize, Arc::default);
         }
-        self.functions += usize::from(code.kind.is_function());
+        let is_function = code.kind.is_function();
+        self.functions += usize::from(is_function);
         let heights = self.heights();
-        self.frames.push(Frame { lambda, base, cells, heights, more });
+        self.frames.push(Frame { function, is_function, base, cells, heights, more });
         Ok(())
     }
 

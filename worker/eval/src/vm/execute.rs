@@ -2,20 +2,40 @@
 
 use shoal_value::{Value, ops};
 
-use super::frame::{Handler, Here, Loop, LoopState};
+use super::callees::Body;
+use super::frame::{Caller, Calls, Handler, Here, Loop, LoopState, Position};
 use super::ints::{Ints, combine, int_in_place};
 use super::run::{Call, Exit};
-use crate::code::Op;
+use crate::code::{Code, Op};
 use crate::ctx::condition;
 use crate::machine::Machine;
 use crate::unwind::{Eval, Unwind};
 
 impl Machine {
-    /// Runs operations until the function calls, returns or raises. `pc` is one after the last operation.
-    pub(super) fn execute(&mut self, here: Here<'_>, pc: &mut usize) -> Eval<Exit> {
-        let (code, linked, base, cells) = (&here.lambda.code, &**here.linked, here.base, here.cells);
-        let ops = &code.ops;
-        let mut next = *pc;
+    /// Runs operations from `at` until a function that is not kept calls, returns or is entered, or something raises;
+    /// `at` is then one after the last operation. Without `calls` it runs a leaf: there is no frame, and it may only compute.
+    pub(super) fn execute<'a>(
+        &mut self,
+        body: &Body,
+        at: &mut Position<'a>,
+        mut calls: Option<&mut Calls<'a>>,
+    ) -> Eval<Exit> {
+        let mut body = body;
+        let mut code: &Code = &body.lambda.code;
+        let mut ops = &code.ops[..];
+        let Position { mut base, mut cells, pc: mut next, .. } = *at;
+        // Goes on in another frame.
+        macro_rules! go {
+            ($position:expr) => {{
+                *at = $position;
+                if let Some(kept) = at.kept {
+                    body = kept;
+                }
+                code = &body.lambda.code;
+                ops = &code.ops[..];
+                Position { base, cells, pc: next, .. } = *at;
+            }};
+        }
         macro_rules! pop {
             () => {
                 self.stack.pop().unwrap_or(Value::Null)
@@ -26,7 +46,7 @@ impl Machine {
                 match $e {
                     Ok(value) => value,
                     Err(unwind) => {
-                        *pc = next;
+                        at.pc = next;
                         return Err(Unwind::from(unwind));
                     }
                 }
@@ -39,11 +59,11 @@ impl Machine {
                 match $e {
                     Ok(Call::Done(value)) => self.stack.push(value),
                     Ok(Call::Entered) => {
-                        *pc = next;
+                        at.pc = next;
                         return Ok(Exit::Entered);
                     }
                     Err(unwind) => {
-                        *pc = next;
+                        at.pc = next;
                         return Err(unwind);
                     }
                 }
@@ -265,7 +285,7 @@ impl Machine {
                 Op::TryEnd => drop(self.handlers.pop()),
                 Op::Match(pattern, target) => {
                     let value = pop!();
-                    if !self.matches(code, linked, (base, cells), pattern, &value) {
+                    if !self.matches(code, &body.linked, (base, cells), pattern, &value) {
                         next = target as usize;
                     }
                 }
@@ -280,32 +300,59 @@ impl Machine {
                         let value = attempt!(self.returned(code));
                         self.stack.push(value);
                     }
-                    return Ok(Exit::Returned);
+                    let waiting = calls.as_deref_mut().filter(|_| at.kept.is_some());
+                    match waiting.and_then(|calls| calls.callers.pop_if(|caller| caller.own.is_none())) {
+                        Some(caller) => {
+                            self.leave_frame();
+                            go!(caller.at);
+                        }
+                        None => return Ok(Exit::Returned),
+                    }
                 }
                 Op::Method(site) => {
                     let site = &code.tables.methods[site as usize];
-                    if here.is_leaf && !self.only_computes(site) {
+                    if calls.is_none() && !self.only_computes(site) {
                         return Ok(Exit::Bailed);
                     }
                     call!(self.method_site(site));
                 }
+                Op::CallName(site) => {
+                    let site = &code.tables.calls[site as usize];
+                    let n = site.positional as usize;
+                    let known = calls.as_deref_mut().filter(|_| site.named.is_empty()).and_then(|calls| {
+                        let (number, callee) = calls.callees.find(body.linked.cell(site.name))?;
+                        Some((calls, number, callee))
+                    });
+                    match known {
+                        Some((calls, number, callee)) if attempt!(self.enter_callee(number, callee, n)) => {
+                            at.pc = next;
+                            if at.kept.is_none() {
+                                return Ok(Exit::Entered);
+                            }
+                            calls.callers.push(Caller { own: None, at: *at });
+                            let base = self.stack.len() - callee.lambda.code.locals as usize;
+                            let cells = self.cells.len() - callee.lambda.code.cells as usize;
+                            go!(Position { kept: Some(callee), base, cells, pc: 0 });
+                        }
+                        _ => call!(self.call_name(site, &body.linked)),
+                    }
+                }
                 Op::Call(site) => call!(self.call_site(&code.tables.calls[site as usize])),
-                Op::CallName(site) => call!(self.call_name(&code.tables.calls[site as usize], linked)),
-                Op::Root(name) => match linked.cell(name).value() {
+                Op::Root(name) => match body.linked.cell(name).value() {
                     Some(value) => self.stack.push(value),
-                    None if here.is_leaf => return Ok(Exit::Bailed),
-                    None => call!(self.root_value(linked, name, false)),
+                    None if calls.is_none() => return Ok(Exit::Bailed),
+                    None => call!(self.root_value(&body.linked, name, false)),
                 },
-                Op::AssignRoot(name) if self.assign_root_var(linked, name) => {}
-                Op::UpdateRoot(name, binary) if self.update_root_int(linked, name, binary) => {}
-                Op::RootReceiver(name) => call!(self.root_value(linked, name, true)),
-                Op::Command(site) => call!(self.command_op(&code.tables.commands[site as usize], linked)),
+                Op::AssignRoot(name) if self.assign_root_var(&body.linked, name) => {}
+                Op::UpdateRoot(name, binary) if self.update_root_int(&body.linked, name, binary) => {}
+                Op::RootReceiver(name) => call!(self.root_value(&body.linked, name, true)),
+                Op::Command(site) => call!(self.command_op(&code.tables.commands[site as usize], &body.linked)),
                 Op::Feed(site) => {
-                    let fed = self.feed_op(&code.tables.feeds[site as usize], linked);
+                    let fed = self.feed_op(&code.tables.feeds[site as usize], &body.linked);
                     call!(fed.map(Call::Done));
                 }
                 Op::Plan(site) => {
-                    let plan = self.plan(&code.tables.plans[site as usize], &code.unit, &linked.root);
+                    let plan = self.plan(&code.tables.plans[site as usize], &code.unit, &body.linked.root);
                     call!(plan.map(Call::Done));
                 }
                 Op::Use(site) => {
@@ -325,6 +372,7 @@ impl Machine {
                 }
                 op => {
                     self.here = code.places[next - 1];
+                    let here = Here { lambda: &body.lambda, linked: &body.linked, base, cells };
                     attempt!(self.rare(op, here, &mut next));
                 }
             }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use shoal_value::{Callable, List, Str, Table, Value};
 
+use super::callees::{Body, Callees};
 use crate::code::{Code, CodeKind, Unit};
 use crate::command::Word;
 use crate::place::Place;
@@ -77,7 +78,8 @@ impl Links {
 
 /// A running function.
 pub(crate) struct Frame {
-    pub(crate) lambda: Arc<Lambda>,
+    pub(crate) function: Function,
+    pub(crate) is_function: bool,
     /// Its first local on the stack.
     pub(crate) base: usize,
     /// Its first cell.
@@ -85,6 +87,13 @@ pub(crate) struct Frame {
     pub(crate) heights: Heights,
     /// What few calls have.
     pub(crate) more: Option<Box<More>>,
+}
+
+/// Which function a frame runs.
+pub(crate) enum Function {
+    Own(Arc<Lambda>),
+    /// One of the [`Callees`](super::Callees), by number.
+    Callee(usize),
 }
 
 /// What few calls have.
@@ -96,21 +105,28 @@ pub(crate) struct More {
     pub(crate) appended: Vec<Word>,
 }
 
-/// A frame as the loop holds it while it runs or waits for a call: with its links, so that coming back to it costs nothing.
-pub(super) struct Active {
-    pub(super) lambda: Arc<Lambda>,
-    pub(super) linked: Arc<Linked>,
+/// Where the loop is in the frame it runs.
+#[derive(Clone, Copy)]
+pub(super) struct Position<'a> {
+    /// The function, if it is one that outlives the loop; else the loop owns it.
+    pub(super) kept: Option<&'a Body>,
     pub(super) base: usize,
     pub(super) cells: usize,
     /// The next operation.
     pub(super) pc: usize,
 }
 
-impl Active {
-    pub(super) fn here(&self) -> Here<'_> {
-        let Self { lambda, linked, base, cells, .. } = self;
-        Here { lambda, linked, base: *base, cells: *cells, is_leaf: false }
-    }
+/// A frame that waits for a call.
+pub(super) struct Caller<'a> {
+    /// Its function, unless it is kept.
+    pub(super) own: Option<Body>,
+    pub(super) at: Position<'a>,
+}
+
+/// What a loop has beside the machine: frames that wait for the running one, and functions to call by name.
+pub(super) struct Calls<'a> {
+    pub(super) callers: Vec<Caller<'a>>,
+    pub(super) callees: &'a Callees,
 }
 
 /// Where the loop over operations is.
@@ -120,8 +136,6 @@ pub(super) struct Here<'a> {
     pub(super) linked: &'a Arc<Linked>,
     pub(super) base: usize,
     pub(super) cells: usize,
-    /// It has no frame, so it may only compute.
-    pub(super) is_leaf: bool,
 }
 
 /// Heights of the machine's side stacks.

@@ -8,7 +8,8 @@ use shoal_value::handle::concrete;
 use shoal_value::{ErrorValue, Value};
 
 use super::bind::{self, downcast};
-use super::frame::{Here, Lambda, Linked};
+use super::callees::Body;
+use super::frame::{Lambda, Linked, Position};
 use super::run::Exit;
 use super::short::{self, Arg, Operand};
 use crate::code::{CodeKind, MethodSite};
@@ -20,7 +21,7 @@ use crate::unwind::{Eval, Unwind};
 /// A callee that is called for many items: what calls have in common is looked up once.
 pub struct Prepared<'v> {
     callee: &'v Value,
-    leaf: Option<(Arc<Lambda>, Arc<Linked>)>,
+    leaf: Option<Body>,
     /// Whether the short way is worth a try.
     is_short: Cell<bool>,
 }
@@ -29,14 +30,12 @@ impl Machine {
     pub(crate) fn prepare<'v>(&mut self, callee: &'v Value) -> Prepared<'v> {
         let leaf = match callee {
             Value::Closure(callable) if concrete::<Lambda>(&**callable).is_some() => {
-                let lambda = downcast(callable);
-                let linked = self.linked_of(&lambda);
-                Some((lambda, linked))
+                Some(self.body(downcast(callable)))
             }
             _ => None,
         };
-        let leaf = leaf.filter(|(lambda, _)| lambda.code.leaf.load(Ordering::Relaxed));
-        let is_short = leaf.as_ref().is_some_and(|(lambda, _)| lambda.code.short);
+        let leaf = leaf.filter(|leaf| leaf.lambda.code.leaf.load(Ordering::Relaxed));
+        let is_short = leaf.as_ref().is_some_and(|leaf| leaf.lambda.code.short);
         Prepared { callee, leaf, is_short: Cell::new(is_short) }
     }
 
@@ -49,10 +48,10 @@ impl Machine {
         take: impl FnOnce(Result<Operand<'_>, Value>) -> Result<T, ErrorValue>,
     ) -> Eval<T> {
         if prepared.is_short.get()
-            && let Some((lambda, linked)) = &prepared.leaf
-            && lambda.code.params.len() == N
+            && let Some(leaf) = &prepared.leaf
+            && leaf.lambda.code.params.len() == N
         {
-            match short::evaluate(&lambda.code, linked, &args) {
+            match short::evaluate(&leaf.lambda.code, &leaf.linked, &args) {
                 Some(result) => {
                     self.step(1)?;
                     return Ok(take(Ok(result))?);
@@ -69,12 +68,12 @@ impl Machine {
     pub(crate) fn apply<const N: usize>(&mut self, prepared: &Prepared<'_>, args: [Value; N]) -> Eval<Value> {
         self.stack.extend(args);
         let mut given = N;
-        if let Some((lambda, linked)) = &prepared.leaf
-            && self.fit_leaf(lambda, N)?
+        if let Some(leaf) = &prepared.leaf
+            && self.fit_leaf(&leaf.lambda, N)?
         {
-            given = lambda.code.params.len();
+            given = leaf.lambda.code.params.len();
             self.stack.truncate(self.stack.len() - (N - given));
-            if let Some(value) = self.run_leaf(lambda, linked)? {
+            if let Some(value) = self.run_leaf(leaf)? {
                 return Ok(value);
             }
         }
@@ -107,16 +106,15 @@ impl Machine {
     /// Runs a leaf whose arguments are the topmost values, and takes them. Nothing, and the arguments left as they are, if
     /// it turns out to need a frame: it has changed nothing by then.
     #[inline]
-    pub(super) fn run_leaf(&mut self, lambda: &Lambda, linked: &Arc<Linked>) -> Eval<Option<Value>> {
-        let code = &lambda.code;
+    pub(super) fn run_leaf(&mut self, leaf: &Body) -> Eval<Option<Value>> {
+        let code = &leaf.lambda.code;
         let params = code.params.len();
         let base = self.stack.len() - params;
         if code.locals as usize > params {
             self.stack.resize(base + code.locals as usize, Value::Null);
         }
-        let mut pc = 0;
-        let here = Here { lambda, linked, base, cells: self.cells.len(), is_leaf: true };
-        match self.execute(here, &mut pc) {
+        let mut at = Position { kept: None, base, cells: self.cells.len(), pc: 0 };
+        match self.execute(leaf, &mut at, None) {
             Ok(Exit::Returned) => {
                 let value = self.stack.pop().unwrap_or(Value::Null);
                 self.stack.truncate(base);
@@ -129,7 +127,7 @@ impl Machine {
             }
             Err(Unwind::Raise(error)) if error.span.is_none() => {
                 self.stack.truncate(base);
-                Err(error.or_span(code.unit.span(code.places[pc.saturating_sub(1)])).into())
+                Err(error.or_span(code.unit.span(code.places[at.pc.saturating_sub(1)])).into())
             }
             Err(unwind) => {
                 self.stack.truncate(base);

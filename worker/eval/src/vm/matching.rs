@@ -1,7 +1,5 @@
 //! Patterns.
 
-use std::sync::Arc;
-
 use shoal_value::{Value, equal::equal};
 
 use super::frame::Linked;
@@ -12,7 +10,7 @@ impl Machine {
     /// Whether `value` matches; binds the names of the pattern on the way.
     pub(super) fn matches(
         &mut self,
-        code: &Arc<Code>,
+        code: &Code,
         linked: &Linked,
         at: (usize, usize),
         pattern: u32,

@@ -1,8 +1,11 @@
 //! Running frames: calls, returns, errors.
 
+use std::sync::Arc;
+
 use shoal_value::{Value, code};
 
-use super::frame::Active;
+use super::callees::Body;
+use super::frame::{Caller, Calls, Frame, Function, Lambda, Position};
 use crate::machine::Machine;
 use crate::unwind::{Eval, Unwind};
 
@@ -31,49 +34,72 @@ impl Machine {
         if floor > crate::stack::DEEP {
             self.run.meter.went_deep();
         }
-        let mut callers: Vec<Active> = Vec::new();
-        let mut active = self.activate();
+        let callees = self.callees.clone();
+        let first = self.top_body();
+        let mut calls = Calls { callers: Vec::new(), callees: &callees };
+        // The function of the running frame, if nothing else keeps it.
+        let mut own: Option<Body> = None;
+        let mut at = self.top_position(Some(&first));
         loop {
-            let mut pc = active.pc;
-            let left = self.execute(active.here(), &mut pc);
-            active.pc = pc;
-            match left {
+            let body = at.kept.or(own.as_ref()).unwrap_or(&first);
+            match self.execute(body, &mut at, Some(&mut calls)) {
                 Ok(Exit::Entered) => {
-                    let entered = self.activate();
-                    callers.push(std::mem::replace(&mut active, entered));
+                    let caller = Caller { own: own.take(), at };
+                    calls.callers.push(caller);
+                    (own, at) = match self.frames.last().map(|frame| &frame.function) {
+                        Some(Function::Callee(number)) => {
+                            (None, self.top_position(Some(callees.body(*number))))
+                        }
+                        _ => (Some(self.top_body()), self.top_position(None)),
+                    };
                 }
                 Ok(Exit::Returned | Exit::Bailed) => {
                     self.leave_frame();
-                    match callers.pop() {
-                        Some(caller) => active = caller,
+                    match calls.callers.pop() {
+                        Some(caller) => Caller { own, at } = caller,
                         None => return Ok(self.stack.pop().unwrap_or(Value::Null)),
                     }
                 }
                 Err(unwind) => {
-                    let code = &active.lambda.code;
-                    let place = code.places[pc.saturating_sub(1)];
+                    let code = &at.kept.or(own.as_ref()).unwrap_or(&first).lambda.code;
+                    let place = code.places[at.pc.saturating_sub(1)];
                     let target = self.catch(unwind, || code.unit.span(place), floor)?;
-                    // One held frame per frame above the floor.
-                    while self.frames.len() - floor <= callers.len()
-                        && let Some(caller) = callers.pop()
+                    // One waiting frame per frame above the floor but the running one.
+                    while self.frames.len() - floor <= calls.callers.len()
+                        && let Some(caller) = calls.callers.pop()
                     {
-                        active = caller;
+                        Caller { own, at } = caller;
                     }
-                    active.pc = target;
+                    at.pc = target;
                 }
             }
         }
     }
 
-    /// The frame on top, to be run from its start.
-    fn activate(&mut self) -> Active {
+    /// The function of a frame.
+    pub(crate) fn lambda_of<'a>(&'a self, frame: &'a Frame) -> &'a Arc<Lambda> {
+        match &frame.function {
+            Function::Own(lambda) => lambda,
+            Function::Callee(number) => &self.callees.body(*number).lambda,
+        }
+    }
+
+    /// The function of the frame on top, with its links.
+    fn top_body(&mut self) -> Body {
         let frame = self.frames.last().unwrap_or_else(|| unreachable!("the caller has pushed a frame"));
-        let (lambda, base, cells) = (frame.lambda.clone(), frame.base, frame.cells);
-        let linked = match &lambda.linked {
-            Some(linked) => linked.clone(),
-            None => self.link(&lambda.code.unit),
-        };
-        Active { lambda, linked, base, cells, pc: 0 }
+        self.body(self.lambda_of(frame).clone())
+    }
+
+    /// A function with its links.
+    pub(super) fn body(&mut self, lambda: Arc<Lambda>) -> Body {
+        let linked = self.linked_of(&lambda);
+        Body { lambda, linked }
+    }
+
+    /// The start of the frame on top.
+    fn top_position<'a>(&self, kept: Option<&'a Body>) -> Position<'a> {
+        let frame = self.frames.last().unwrap_or_else(|| unreachable!("the caller has pushed a frame"));
+        Position { kept, base: frame.base, cells: frame.cells, pc: 0 }
     }
 
     /// The operation to go on at, of the nearest handler above `floor`; or leaves all frames above it.

@@ -21,16 +21,18 @@ impl Machine {
         self.cut_frame(0);
     }
 
+    #[inline]
     fn cut_frame(&mut self, kept: usize) {
         if let Some(frame) = self.frames.pop() {
             self.restore(frame.heights);
             self.stack.truncate(frame.base + kept);
             self.cells.truncate(frame.cells);
-            self.functions -= usize::from(frame.lambda.code.kind.is_function());
+            self.functions -= usize::from(frame.is_function);
         }
     }
 
     /// Leaves the frame on top with its value, which stays on top of the stack.
+    #[inline]
     pub(super) fn leave_frame(&mut self) {
         if let Some(frame) = self.frames.last() {
             let (base, top) = (frame.base, self.stack.len() - 1);
@@ -39,11 +41,13 @@ impl Machine {
         }
     }
 
+    #[inline]
     pub(super) fn heights(&self) -> Heights {
         Heights { loops: self.loops.len(), places: self.places.len(), handlers: self.handlers.len() }
     }
 
     /// Cuts the side stacks back; leaves every `with` entered since.
+    #[inline]
     pub(super) fn restore(&mut self, heights: Heights) {
         self.loops.truncate(heights.loops);
         self.handlers.truncate(heights.handlers);
