@@ -70,6 +70,13 @@ const EXAMPLES: &[(&[&str], &str)] = &[
     (&["(\"a b\".split(\" \").map(\"<{.upper()}>\")).join(\"\")"], "<A><B>"),
     (&["\"{[{a: 2}, {a: 1}].sort_by(-.a).map({x: .a})}\""], "[{x: 2}, {x: 1}]"),
     (&["sh { echo out; echo err >&2; exit 3 }"], "! cmd_failed exited with status 3"),
+    (
+        &[
+            "let e = try { sh { echo out; echo err >&2; exit 3 }\nnull } catch e { e }",
+            "json.stringify([e.status, e.stdout, e.stderr])",
+        ],
+        "[3,\"out\\n\",\"err\\n\"]",
+    ),
     (&["(sh { echo \"[1]\" }).text"], "[1]"),
     (&["let r = (sh { sleep 30 & echo done })", "\"{r.out} {r.capture.held_by}\""], "done 1"),
     (&["(sh { cat; tty }).status != 0"], "true"),
@@ -93,6 +100,14 @@ const EXAMPLES: &[(&[&str], &str)] = &[
     (&["[3, 1]", "\"{it.sort()}\""], "[1, 3]"),
     (&["touch a.txt", "cp a.txt b.txt", "undo", "path(\"b.txt\").exists"], "false"),
     (&["watch_start(name: \"w\", uri: \"shoal://events/journal\", on_event: x => x)"], "! arg_error source text"),
+    (
+        &[
+            "let w = watch_start(name: \"w\", uri: \"shoal://events/journal\", \
+             on_event: 'if !event.object.ok { \"failed: {event.object.head}\" }')",
+            "\"{w}\"",
+        ],
+        "{name: \"w\", uri: \"shoal://events/journal\", shape: \"event-log\"}",
+    ),
 ];
 
 #[test]

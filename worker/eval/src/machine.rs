@@ -58,6 +58,19 @@ pub(crate) struct Machine {
     steps: u32,
 }
 
+/// What an empty stack gives: made only then, because a value that is made has to be dropped.
+pub(crate) fn null() -> Value {
+    Value::Null
+}
+
+/// Drops a value; one that owns nothing costs a comparison and no call.
+#[inline(always)]
+pub(crate) fn release(value: Value) {
+    if matches!(value, Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_)) {
+        std::mem::forget(value);
+    }
+}
+
 impl Machine {
     pub(crate) fn new(session: Arc<Session>, run: Run, place: Place, root: Arc<Root>) -> Self {
         Self {

@@ -65,7 +65,7 @@ pub(crate) struct Root {
 #[derive(Default)]
 pub(crate) struct RootCell {
     slot: Mutex<RootSlot>,
-    /// Declarations so far; written while the slot is locked.
+    /// Bindings so far; written while the slot is locked.
     version: AtomicU32,
 }
 
@@ -80,7 +80,8 @@ impl RootCell {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes with each declaration: while it is the same, a name that cannot be assigned means the same.
+    /// Changes with each declaration: while it is the same, a name that cannot be assigned means the same. 0 if it never was
+    /// bound.
     #[inline]
     pub(crate) fn version(&self) -> u32 {
         self.version.load(Ordering::Acquire)
@@ -118,7 +119,8 @@ impl Root {
             return cell.clone();
         }
         let binding = self.snapshot.get(name).cloned();
-        let cell = Arc::new(RootCell { slot: Mutex::new(RootSlot { binding, touched: false }), version: AtomicU32::new(0) });
+        let version = AtomicU32::new(binding.is_some().into());
+        let cell = Arc::new(RootCell { slot: Mutex::new(RootSlot { binding, touched: false }), version });
         cells.insert(name.clone(), cell.clone());
         cell
     }

@@ -17,6 +17,20 @@ use crate::registry::{Args, Given};
 use crate::types::{Misfit, Type};
 use crate::unwind::Eval;
 
+/// What the frame of a function takes.
+#[derive(Clone, Copy)]
+struct Room {
+    locals: usize,
+    cells: usize,
+    is_function: bool,
+}
+
+impl Room {
+    fn of(code: &Code) -> Self {
+        Self { locals: code.locals as usize, cells: code.cells as usize, is_function: code.kind.is_function() }
+    }
+}
+
 /// Nested calls over all routes; one more is `recursion_limit`.
 pub(crate) const MAX_CALLS: usize = 10_000;
 
@@ -81,7 +95,7 @@ impl Machine {
         } else {
             n
         };
-        if !(code.simple && named.is_empty() && n == code.params.len()) {
+        if !(named.is_empty() && self.admit_in_place(code, n)?) {
             let given = Given { positional: self.take(n as u32), named };
             let missing = self.bind_params(&lambda, given)?;
             more = (!missing.is_empty()).then(|| Box::new(More { missing, ..More::default() }));
@@ -92,42 +106,57 @@ impl Machine {
 
     /// Pushes a frame whose parameters are on the stack from `base`.
     pub(crate) fn push_frame(&mut self, lambda: Arc<Lambda>, base: usize, more: Option<Box<More>>) -> Eval<()> {
-        let code = lambda.code.clone();
-        self.push(Function::Own(lambda), &code, base, more)
+        let room = Room::of(&lambda.code);
+        self.push(Function::Own(lambda), room, base, more)
     }
 
     /// Pushes the frame of a function called by name whose positionals are the `n` topmost values; false, and nothing
     /// done, if they have to be bound one by one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter_callee(&mut self, number: usize, callee: &Body, n: usize) -> Eval<bool> {
         let code = &callee.lambda.code;
-        if !code.simple || n != code.params.len() {
+        let fits = code.simple && n == code.params.len();
+        if !fits && !self.admit_in_place(code, n)? {
             return Ok(false);
         }
         self.step(1)?;
         let base = self.stack.len() - n;
-        self.push(Function::Callee(number), code, base, None)?;
+        self.push(Function::Callee(number), Room::of(code), base, None)?;
         Ok(true)
     }
 
-    #[inline]
-    fn push(&mut self, function: Function, code: &Code, base: usize, more: Option<Box<More>>) -> Eval<()> {
+    /// Checks the `n` topmost values as the parameters they are; false, and nothing done, if they are not one for each.
+    fn admit_in_place(&mut self, code: &Code, n: usize) -> Result<bool, ErrorValue> {
+        if n != code.params.len() || code.rest.is_some() {
+            return Ok(false);
+        }
+        if !code.simple {
+            let base = self.stack.len() - n;
+            for (param, slot) in code.params.iter().zip(&mut self.stack[base..]) {
+                if param.ty.is_some() {
+                    *slot = admit(param, std::mem::replace(slot, Value::Null))?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    #[inline(always)]
+    fn push(&mut self, function: Function, room: Room, base: usize, more: Option<Box<More>>) -> Eval<()> {
         if self.frames.len() + self.depth > MAX_CALLS {
             self.stack.truncate(base);
             return Err(too_deep().into());
         }
-        let locals = base + code.locals as usize;
-        if locals > self.stack.len() {
-            self.stack.resize(locals, Value::Null);
+        if base + room.locals > self.stack.len() {
+            self.stack.resize(base + room.locals, Value::Null);
         }
         let cells = self.cells.len();
-        if code.cells > 0 {
-            self.cells.resize_with(cells + code.cells as usize, Arc::default);
+        if room.cells > 0 {
+            self.cells.resize_with(cells + room.cells, Arc::default);
         }
-        let is_function = code.kind.is_function();
-        self.functions += usize::from(is_function);
+        self.functions += usize::from(room.is_function);
         let heights = self.heights();
-        self.frames.push(Frame { function, is_function, base, cells, heights, more });
+        self.frames.push(Frame { function, is_function: room.is_function, base, cells, heights, more });
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use shoal_value::Value;
 
 use super::frame::{Lambda, Linked};
+use crate::machine::Machine;
 use crate::scope::{BindingKind, RootCell};
 
 /// A function with the links of its unit: what it takes to run it.
@@ -15,6 +16,8 @@ pub(crate) struct Body {
 
 /// Functions an evaluator remembers; names beyond them are looked up at each call.
 const ROOM: usize = 64;
+/// Places a function may have.
+const TRIES: usize = 4;
 
 /// The functions one evaluator has called by name. An entry is never replaced, so that running frames can borrow from it;
 /// one whose name has got another meaning is no longer found.
@@ -32,11 +35,13 @@ struct Entry {
 impl Callees {
     /// The function that the name of `cell` means, if it is remembered, and its number.
     #[inline]
-    pub(super) fn find(&self, cell: &Arc<RootCell>) -> Option<(usize, &Body)> {
-        let at = place(cell);
-        let entry = self.0.get()?[at].get()?;
-        let is_current = Arc::ptr_eq(&entry.cell, cell) && entry.version == cell.version();
-        is_current.then_some((at, &entry.body))
+    fn find(&self, cell: &Arc<RootCell>) -> Option<(usize, &Body)> {
+        let entries = self.0.get()?;
+        places(cell).find_map(|at| {
+            let entry = entries[at].get()?;
+            let is_current = Arc::ptr_eq(&entry.cell, cell) && entry.version == cell.version();
+            is_current.then_some((at, &entry.body))
+        })
     }
 
     /// The function of a number that [`Self::find`] gave.
@@ -45,32 +50,42 @@ impl Callees {
         &entry.unwrap_or_else(|| unreachable!("numbers are those of entries, and entries stay")).body
     }
 
-    /// Remembers what a name means if that can only change by another declaration and its place is free.
-    pub(super) fn remember(&self, cell: &Arc<RootCell>, body: impl FnOnce(Arc<Lambda>) -> Body) {
-        let at = place(cell);
-        // A place that is taken stays with the function that has it: frames may borrow from it.
-        if self.0.get().is_some_and(|entries| entries[at].get().is_some()) {
-            return;
-        }
+    /// Remembers what a name means if that can only change by another declaration and a place is free for it.
+    fn remember(&self, cell: &Arc<RootCell>, body: impl FnOnce(Arc<Lambda>) -> Body) -> Option<(usize, &Body)> {
+        let entries = self.0.get_or_init(|| (0..ROOM).map(|_| OnceLock::new()).collect());
+        let free = places(cell).find(|at| entries[*at].get().is_none())?;
         let (lambda, version) = {
             let slot = cell.lock();
-            let Some(binding) = &slot.binding else { return };
+            let binding = slot.binding.as_ref()?;
             let (BindingKind::Fn | BindingKind::Let, Value::Closure(callable)) = (binding.kind, &binding.value) else {
-                return;
+                return None;
             };
             let any: Arc<dyn std::any::Any + Send + Sync> = callable.clone();
-            let Ok(lambda) = any.downcast::<Lambda>() else { return };
-            (lambda, cell.version())
+            (any.downcast::<Lambda>().ok()?, cell.version())
         };
-        let entries = self.0.get_or_init(|| (0..ROOM).map(|_| OnceLock::new()).collect());
-        entries[at].get_or_init(|| Entry { cell: cell.clone(), version, body: body(lambda) });
+        let entry = entries[free].get_or_init(|| Entry { cell: cell.clone(), version, body: body(lambda) });
+        Some((free, &entry.body))
     }
 }
 
-/// Where the function of a cell is remembered.
-fn place(cell: &Arc<RootCell>) -> usize {
+impl Machine {
+    /// The function that the name of `cell` means, if it is one that is remembered or can be.
+    #[inline]
+    pub(super) fn callee<'a>(&mut self, callees: &'a Callees, cell: &Arc<RootCell>) -> Option<(usize, &'a Body)> {
+        match callees.find(cell) {
+            // Names that were never bound, such as those of builtins, are told without a lock.
+            None if cell.version() > 0 => callees.remember(cell, |lambda| self.body(lambda)),
+            found => found,
+        }
+    }
+}
+
+/// Where the function of a cell may be remembered.
+#[inline]
+fn places(cell: &Arc<RootCell>) -> impl Iterator<Item = usize> {
     const { assert!(ROOM == 1 << 6) };
     // The high bits of a product depend on all bits of the address.
     let mixed = (Arc::as_ptr(cell) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed >> (64 - 6)) as usize
+    let first = (mixed >> (64 - 6)) as usize;
+    (first..first + TRIES).map(|at| at % ROOM)
 }

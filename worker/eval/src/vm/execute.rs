@@ -8,7 +8,7 @@ use super::ints::{Ints, combine, int_in_place};
 use super::run::{Call, Exit};
 use crate::code::{Code, Op};
 use crate::ctx::condition;
-use crate::machine::Machine;
+use crate::machine::{Machine, null, release};
 use crate::unwind::{Eval, Unwind};
 
 impl Machine {
@@ -38,7 +38,7 @@ impl Machine {
         }
         macro_rules! pop {
             () => {
-                self.stack.pop().unwrap_or(Value::Null)
+                self.stack.pop().unwrap_or_else(null)
             };
         }
         macro_rules! attempt {
@@ -105,7 +105,7 @@ impl Machine {
                 Op::Int(n) => self.stack.push(Value::Int(n.into())),
                 Op::Null => self.stack.push(Value::Null),
                 Op::Bool(truth) => self.stack.push(Value::Bool(truth)),
-                Op::Pop => drop(self.stack.pop()),
+                Op::Pop => release(pop!()),
                 Op::Dup => {
                     let top = self.stack.last().cloned().unwrap_or(Value::Null);
                     self.stack.push(top);
@@ -113,7 +113,7 @@ impl Machine {
                 Op::Local(at) => push!(self.stack[base + at as usize]),
                 Op::SetLocal(at) => {
                     let value = pop!();
-                    self.stack[base + at as usize] = value;
+                    release(std::mem::replace(&mut self.stack[base + at as usize], value));
                 }
                 Op::UpdateLocal(at, op) => {
                     let right = pop!();
@@ -128,7 +128,7 @@ impl Machine {
                     if let [.., left, Value::Int(right)] = &mut self.stack[..]
                         && int_in_place(op, left, *right)
                     {
-                        self.stack.pop();
+                        release(pop!());
                     } else {
                         let right = pop!();
                         let left = pop!();
@@ -190,7 +190,7 @@ impl Machine {
                     let truth = match self.stack.last() {
                         Some(Value::Int(left)) => {
                             let truth = matches!(combine(op, *left, right.into()), Ints::Truth(true));
-                            self.stack.pop();
+                            release(pop!());
                             truth
                         }
                         _ => attempt!(is_true(op, pop!(), Value::Int(right.into()))),
@@ -266,12 +266,8 @@ impl Machine {
                 }
                 Op::IterNext(target) => {
                     attempt!(self.step(1));
-                    match self.loops.last_mut().and_then(|state| state.items.next()) {
-                        Some(item) => self.stack.push(item),
-                        None => {
-                            self.loops.pop();
-                            next = target as usize;
-                        }
+                    if !self.push_item() {
+                        next = target as usize;
                     }
                 }
                 Op::IterDrop => drop(self.loops.pop()),
@@ -320,7 +316,7 @@ impl Machine {
                     let site = &code.tables.calls[site as usize];
                     let n = site.positional as usize;
                     let known = calls.as_deref_mut().filter(|_| site.named.is_empty()).and_then(|calls| {
-                        let (number, callee) = calls.callees.find(body.linked.cell(site.name))?;
+                        let (number, callee) = self.callee(calls.callees, body.linked.cell(site.name))?;
                         Some((calls, number, callee))
                     });
                     match known {
@@ -338,11 +334,14 @@ impl Machine {
                     }
                 }
                 Op::Call(site) => call!(self.call_site(&code.tables.calls[site as usize])),
-                Op::Root(name) => match body.linked.cell(name).value() {
-                    Some(value) => self.stack.push(value),
-                    None if calls.is_none() => return Ok(Exit::Bailed),
-                    None => call!(self.root_value(&body.linked, name, false)),
-                },
+                Op::Root(name) => {
+                    if !self.push_root(body.linked.cell(name)) {
+                        if calls.is_none() {
+                            return Ok(Exit::Bailed);
+                        }
+                        call!(self.root_value(&body.linked, name, false));
+                    }
+                }
                 Op::AssignRoot(name) if self.assign_root_var(&body.linked, name) => {}
                 Op::UpdateRoot(name, binary) if self.update_root_int(&body.linked, name, binary) => {}
                 Op::RootReceiver(name) => call!(self.root_value(&body.linked, name, true)),

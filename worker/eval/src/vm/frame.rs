@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use shoal_value::{Callable, List, Str, Table, Value};
+use shoal_value::{Callable, List, Range, Str, Table, Value};
 
 use super::callees::{Body, Callees};
 use crate::code::{Code, CodeKind, Unit};
@@ -172,10 +172,7 @@ pub(crate) struct LoopState {
 pub(crate) enum Loop {
     /// Of a `while`: none.
     Endless,
-    Range {
-        next: i128,
-        end: i128,
-    },
+    Range(Ints),
     List {
         list: List,
         at: usize,
@@ -187,20 +184,40 @@ pub(crate) enum Loop {
     Values(std::vec::IntoIter<Value>),
 }
 
+/// Ints of a range that are still to come.
+pub(crate) struct Ints {
+    next: i64,
+    /// How many. A range of all ints has one more than fit here, which no run gets to.
+    left: u64,
+}
+
+impl Ints {
+    pub(super) fn of(range: &Range) -> Self {
+        let end = i128::from(range.end) + i128::from(range.inclusive);
+        let left = (end - i128::from(range.start)).max(0);
+        Self { next: range.start, left: u64::try_from(left).unwrap_or(u64::MAX) }
+    }
+}
+
+impl Iterator for Ints {
+    type Item = i64;
+
+    #[inline]
+    fn next(&mut self) -> Option<i64> {
+        self.left = self.left.checked_sub(1)?;
+        let n = self.next;
+        self.next = n.wrapping_add(1);
+        Some(n)
+    }
+}
+
 impl Iterator for Loop {
     type Item = Value;
 
     #[inline]
     fn next(&mut self) -> Option<Value> {
         match self {
-            Self::Range { next, end } => {
-                if *next >= *end {
-                    return None;
-                }
-                let n = *next as i64;
-                *next += 1;
-                Some(Value::Int(n))
-            }
+            Self::Range(ints) => ints.next().map(Value::Int),
             Self::List { list, at } => {
                 let item = list.get(*at)?.clone();
                 *at += 1;

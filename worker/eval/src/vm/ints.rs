@@ -4,10 +4,28 @@ use shoal_value::Value;
 use shoal_value::ops::{self, BinaryOp};
 
 use super::frame::Linked;
-use crate::machine::Machine;
-use crate::scope::BindingKind;
+use crate::machine::{Machine, null, release};
+use crate::scope::{BindingKind, RootCell};
 
 impl Machine {
+    /// Pushes what a name of the root scope is bound to; false if it is not.
+    #[inline]
+    pub(super) fn push_root(&mut self, cell: &RootCell) -> bool {
+        let slot = cell.lock();
+        let Some(binding) = &slot.binding else { return false };
+        match &binding.value {
+            Value::Int(n) => {
+                let n = *n;
+                self.stack.push(Value::Int(n));
+            }
+            other => {
+                let value = other.clone();
+                self.stack.push(value);
+            }
+        }
+        true
+    }
+
     /// Assigns the value on top to a `var`; false if it is none, with the stack as it was.
     #[inline]
     pub(super) fn assign_root_var(&mut self, linked: &Linked, name: u32) -> bool {
@@ -15,6 +33,13 @@ impl Machine {
         let Some(binding) = slot.binding.as_mut().filter(|binding| binding.kind == BindingKind::Var) else {
             return false;
         };
+        if let (Value::Int(n), Some(Value::Int(right))) = (&mut binding.value, self.stack.last()) {
+            *n = *right;
+            slot.touched = true;
+            drop(slot);
+            release(self.stack.pop().unwrap_or_else(null));
+            return true;
+        }
         let Some(right) = self.stack.pop() else { return false };
         let before = std::mem::replace(&mut binding.value, right);
         slot.touched = true;
@@ -37,7 +62,7 @@ impl Machine {
         }
         slot.touched = true;
         drop(slot);
-        self.stack.pop();
+        release(self.stack.pop().unwrap_or_else(null));
         true
     }
 

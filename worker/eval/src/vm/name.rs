@@ -142,13 +142,8 @@ impl Machine {
     pub(super) fn call_name(&mut self, site: &CallSite, linked: &Linked) -> Eval<Call> {
         let named = self.take_named(&site.named);
         let n = site.positional as usize;
-        let cell = linked.cell(site.name);
-        match cell.value() {
-            Some(Value::Closure(callable)) => {
-                let callees = self.callees.clone();
-                callees.remember(cell, |lambda| self.body(lambda));
-                return self.call_closure(callable, n, named);
-            }
+        match linked.cell(site.name).value() {
+            Some(Value::Closure(callable)) => return self.call_closure(callable, n, named),
             Some(callee) => return self.call_with(&callee, n, named),
             None => {}
         }

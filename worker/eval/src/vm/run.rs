@@ -47,9 +47,7 @@ impl Machine {
                     let caller = Caller { own: own.take(), at };
                     calls.callers.push(caller);
                     (own, at) = match self.frames.last().map(|frame| &frame.function) {
-                        Some(Function::Callee(number)) => {
-                            (None, self.top_position(Some(callees.body(*number))))
-                        }
+                        Some(Function::Callee(number)) => (None, self.top_position(Some(callees.body(*number)))),
                         _ => (Some(self.top_body()), self.top_position(None)),
                     };
                 }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use shoal_value::{Outcome, Record, Value, ops, outcome::Out};
 
-use super::frame::{Heights, Here, Lambda, Linked, Loop};
+use super::frame::{Heights, Here, Ints, Lambda, Linked, Loop};
 use crate::Ctx;
 use crate::code::{Capture, Code, CodeKind, Op};
 use crate::command::AliasValue;
 use crate::interp;
-use crate::machine::Machine;
+use crate::machine::{Machine, null, release};
 use crate::scope::{BindingKind, LocalCell, RootKind};
 use crate::types::Misfit;
 use crate::unwind::Eval;
@@ -25,7 +25,11 @@ impl Machine {
     fn cut_frame(&mut self, kept: usize) {
         if let Some(frame) = self.frames.pop() {
             self.restore(frame.heights);
-            self.stack.truncate(frame.base + kept);
+            while self.stack.len() > frame.base + kept
+                && let Some(value) = self.stack.pop()
+            {
+                release(value);
+            }
             self.cells.truncate(frame.cells);
             self.functions -= usize::from(frame.is_function);
         }
@@ -59,7 +63,7 @@ impl Machine {
     }
 
     fn pop(&mut self) -> Value {
-        self.stack.pop().unwrap_or(Value::Null)
+        self.stack.pop().unwrap_or_else(null)
     }
 
     /// Takes the `n` topmost values.
@@ -84,9 +88,7 @@ impl Machine {
         Ok(match value {
             Value::List(list) => Loop::List { list, at: 0 },
             Value::Table(table) => Loop::Table { table, at: 0 },
-            Value::Range(range) => {
-                Loop::Range { next: range.start.into(), end: i128::from(range.end) + i128::from(range.inclusive) }
-            }
+            Value::Range(range) => Loop::Range(Ints::of(&range)),
             Value::Glob(glob) => {
                 let matches = Ctx::new(self).expand(&glob)?;
                 Loop::Values(matches.into_iter().map(Value::Path).collect::<Vec<_>>().into_iter())
@@ -98,6 +100,28 @@ impl Machine {
             },
             other => return Err(not_iterable(&other).into()),
         })
+    }
+
+    /// Pushes the next item of the innermost loop; false, and the loop dropped, if there is none.
+    #[inline]
+    pub(super) fn push_item(&mut self) -> bool {
+        match self.loops.last_mut().map(|state| &mut state.items) {
+            Some(Loop::Range(ints)) => {
+                if let Some(n) = ints.next() {
+                    self.stack.push(Value::Int(n));
+                    return true;
+                }
+            }
+            Some(items) => {
+                if let Some(item) = items.next() {
+                    self.stack.push(item);
+                    return true;
+                }
+            }
+            None => {}
+        }
+        self.loops.pop();
+        false
     }
 
     pub(super) fn rare(&mut self, op: Op, here: Here<'_>, next: &mut usize) -> Eval<()> {

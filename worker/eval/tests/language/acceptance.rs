@@ -267,6 +267,7 @@ fn files_of_programs() {
         ("save(\"a.shl\", 'use ./b'); save(\"b.shl\", 'use ./a')\nuse ./a", "! custom ->"),
         ("save(\"m.shl\", 'let = 1')\nuse ./m", "! parse_error"),
         ("save(\"s.shl\", 'let x = 5; fn g() { x }')\nsource s.shl\ng()", "5"),
+        ("save(\"s.shl\", 'let x = 5; fn g() { x }')\nfn f() { let x = 1\nsource s.shl\nx }\n[f(), g()]", "[1, 5]"),
         ("save(\"s.shl\", 'args')\n./s.shl a b", "[\"a\", \"b\"]"),
         ("save(\"s.shl\", 'let x = 5; x')\nrun ./s.shl\nx", "! not_found"),
         ("save(\"s.sh\", 'echo \"$1\"')\n(run s.sh hi).out", "\"hi\""),
