@@ -165,8 +165,8 @@ fn record(db: &Connection, n: usize) -> rusqlite::Result<()> {
          VALUES (?1, 'exec', 's', 'uid:1000', 'uid:1000', 5, ?2, ?3, ?4, '[{\"kind\":\"opaque\"}]', 1, ?1)",
         params![id, &b"/srv/site"[..], hash, format!("make -j4 check-{n}")],
     )?;
-    let link = "INSERT INTO link (entry_id, part, prev, digest) VALUES (?1, ?2, ?3, ?3)";
-    run(link, params![id, "open", hash])?;
+    let link = "INSERT INTO link (entry_id, closes, digest) VALUES (?1, ?2, ?3)";
+    run(link, params![id, false, hash])?;
     run(
         "UPDATE entry SET dur_ns = 5, status = 0, ok = 1, out = ?1, summary = '{}', outputs = ?2, link = ?1 WHERE id = ?1",
         params![id, OUTPUTS],
@@ -179,7 +179,7 @@ fn record(db: &Connection, n: usize) -> rusqlite::Result<()> {
         )?;
         run("INSERT OR IGNORE INTO owned (hash, owner, kind) VALUES (?1, 'uid:1000', ?2)", params![blob, kind])?;
     }
-    run(link, params![id, "close", hash])?;
+    run(link, params![id, true, hash])?;
     for channel in ["journal", "session.transcript"] {
         run(
             "INSERT INTO durable_event (owner, channel, seq, entry_id) VALUES ('uid:1000', ?1, ?2, ?2)",

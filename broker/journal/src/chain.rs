@@ -35,12 +35,34 @@ pub(crate) struct Head {
     pub(crate) digest: Digest,
 }
 
-/// Appends a link and returns it as the new head.
-pub(crate) fn append(db: &Connection, entry: i64, part: &str, head: Head, body: &str) -> Result<Head, JournalError> {
+/// Which of a row's two links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Open,
+    Close,
+}
+
+/// Appends a link and returns it as the new head. What it follows is not stored with it: that is the link before.
+pub(crate) fn append(db: &Connection, entry: i64, part: Part, head: Head, body: &str) -> Result<Head, JournalError> {
     let (seq, digest) = (head.seq + 1, link(&head.digest, body));
-    db.prepare_cached("INSERT INTO link (seq, entry_id, part, prev, digest) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![seq, entry, part, head.digest, digest])?;
+    db.prepare_cached("INSERT INTO link (seq, entry_id, closes, digest) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+        seq,
+        entry,
+        part == Part::Close,
+        digest
+    ])?;
     Ok(Head { seq, digest })
+}
+
+/// Digests of the newest link of a row and of the link before, as hex.
+pub(crate) fn newest(db: &Connection, seq: i64) -> Result<(Option<String>, Option<String>), JournalError> {
+    let digest = |seq: i64| {
+        let mut statement = db.prepare_cached("SELECT digest FROM link WHERE seq = ?1")?;
+        statement.query_row(params![seq], |r| r.get::<_, Vec<u8>>(0)).optional()
+    };
+    let Some(newest) = digest(seq)? else { return Ok((None, None)) };
+    let prev = if seq == 1 { Some(vec![0; 32]) } else { digest(seq - 1)? };
+    Ok((prev.map(|prev| hex(&prev)), Some(hex(&newest))))
 }
 
 /// The newest link of the database.
@@ -64,7 +86,7 @@ const OPENED: usize = 512;
 /// Recomputes the chain from its first link.
 pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, JournalError> {
     let rows = db.query_row("SELECT count(*) FROM entry", [], |r| r.get(0))?;
-    let mut links = db.prepare("SELECT entry_id, part, prev, digest FROM link ORDER BY seq")?;
+    let mut links = db.prepare("SELECT entry_id, closes, digest FROM link ORDER BY seq")?;
     let mut cursor = links.query([])?;
     let mut due: Digest = [0; 32];
     let mut first_bad = None;
@@ -72,23 +94,26 @@ pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, 
     let mut opened: HashMap<i64, Row> = HashMap::new();
     while let Some(row) = cursor.next()? {
         let entry: i64 = row.get(0)?;
-        let part: String = row.get(1)?;
-        let (prev, digest): (Vec<u8>, Vec<u8>) = (row.get(2)?, row.get(3)?);
+        let part = match row.get(1)? {
+            0 => Some(Part::Open),
+            1 => Some(Part::Close),
+            _ => None,
+        };
+        let digest: Vec<u8> = row.get(2)?;
         found |= wanted.is_some_and(|w| hex(&digest) == w);
         let row = match opened.remove(&entry) {
             Some(row) => Some(row),
             None => crate::query::bare_by_id(db, entry)?,
         };
-        let body = row.as_ref().and_then(|row| match part.as_str() {
-            "open" => Some(open_body(row)),
-            "close" => Some(close_body(row)),
-            _ => None,
+        let body = row.as_ref().zip(part).map(|(row, part)| match part {
+            Part::Open => open_body(row),
+            Part::Close => close_body(row),
         });
-        let good = prev == due && body.is_some_and(|body| link(&due, &body).as_slice() == digest.as_slice());
+        let good = body.is_some_and(|body| link(&due, &body).as_slice() == digest.as_slice());
         if !good && first_bad.is_none() {
             first_bad = Some(entry);
         }
-        if let Some(row) = row.filter(|_| part == "open" && opened.len() < OPENED) {
+        if let Some(row) = row.filter(|_| part == Some(Part::Open) && opened.len() < OPENED) {
             // Its closing link is near.
             opened.insert(entry, row);
         }
@@ -107,13 +132,13 @@ pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, 
 /// closed row that looks open or the other way round, a truth that is neither.
 fn unlinked(db: &Connection) -> Result<Option<i64>, JournalError> {
     let sql = "WITH linked AS (
-          SELECT entry_id, sum(part = 'open') AS opens, sum(part = 'close') AS closes, max(seq) AS newest
+          SELECT entry_id, sum(closes = 0) AS opened, sum(closes = 1) AS closed, max(seq) AS newest
           FROM link GROUP BY entry_id)
         SELECT min(id) FROM entry LEFT JOIN linked ON entry_id = id
-        WHERE opens IS NOT 1 OR closes > 1 OR link IS NOT newest
-          OR closes = 0 AND (ok IS NOT NULL OR dur_ns IS NOT NULL OR status IS NOT NULL OR ended IS NOT NULL
+        WHERE opened IS NOT 1 OR closed > 1 OR link IS NOT newest
+          OR closed = 0 AND (ok IS NOT NULL OR dur_ns IS NOT NULL OR status IS NOT NULL OR ended IS NOT NULL
             OR outputs IS NOT NULL)
-          OR closes = 1 AND (ok IS NULL OR dur_ns IS NULL)
+          OR closed = 1 AND (ok IS NULL OR dur_ns IS NULL)
           OR opaque NOT IN (0, 1) OR ok NOT IN (0, 1)";
     Ok(db.query_row(sql, [], |r| r.get(0))?)
 }

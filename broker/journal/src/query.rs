@@ -1,7 +1,7 @@
 //! Reading rows.
 
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
 use serde_json::Value;
 
 use crate::chain;
@@ -148,11 +148,7 @@ pub(crate) fn bare_by_id(db: &Connection, id: i64) -> Result<Option<Row>, Journa
 /// The row with its newest link.
 fn read(db: &Connection, found: &rusqlite::Row<'_>) -> Result<Row, JournalError> {
     let row = bare(found)?;
-    let newest: Option<(Vec<u8>, Vec<u8>)> = db
-        .prepare_cached("SELECT prev, digest FROM link WHERE seq = ?1")?
-        .query_row(params![found.get::<_, i64>(24)?], |r| Ok((r.get(0)?, r.get(1)?)))
-        .optional()?;
-    let (prev, digest) = newest.map(|(p, d)| (chain::hex(&p), chain::hex(&d))).unzip();
+    let (prev, digest) = chain::newest(db, found.get(24)?)?;
     Ok(Row { prev, digest, ..row })
 }
 

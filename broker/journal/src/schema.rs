@@ -27,7 +27,7 @@ CREATE INDEX entry_ts ON entry (ts);
 CREATE INDEX entry_session ON entry (owner, session, id);
 CREATE INDEX entry_key ON entry (owner, session, key) WHERE key IS NOT NULL;
 CREATE TABLE link (
-  seq INTEGER PRIMARY KEY, entry_id INTEGER NOT NULL, part TEXT NOT NULL, prev BLOB NOT NULL, digest BLOB NOT NULL) STRICT;
+  seq INTEGER PRIMARY KEY, entry_id INTEGER NOT NULL, closes INTEGER NOT NULL, digest BLOB NOT NULL) STRICT;
 CREATE TABLE owned (
   hash BLOB NOT NULL, owner TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (hash, owner)) STRICT, WITHOUT ROWID;
 CREATE TABLE undo (entry_id INTEGER NOT NULL, op TEXT NOT NULL, inverse TEXT NOT NULL) STRICT;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::chain::{self, Digest, Head, Verified};
+use crate::chain::{self, Digest, Head, Part, Verified};
 use crate::error::JournalError;
 use crate::log_length::LogLength;
 use crate::row::{Closing, Ended, NewRow, OutputData, Row, StoredOutput};
@@ -101,7 +101,7 @@ impl Store {
             ])?;
         let id = self.db.last_insert_rowid();
         let body = chain::open_body(&row_of(id, new));
-        self.head = chain::append(&self.db, id, "open", self.head, &body)?;
+        self.head = chain::append(&self.db, id, Part::Open, self.head, &body)?;
         Ok(id)
     }
 
@@ -147,7 +147,7 @@ impl Store {
             outputs,
             ..Row::closing_only(id)
         });
-        self.head = chain::append(&self.db, id, "close", self.head, &body)?;
+        self.head = chain::append(&self.db, id, Part::Close, self.head, &body)?;
         Ok(())
     }
 

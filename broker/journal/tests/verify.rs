@@ -46,8 +46,7 @@ const COLUMNS: &[Column] = &[
     column("entry", "outputs", true),
     column("entry", "link", true),
     column("link", "entry_id", true),
-    column("link", "part", true),
-    column("link", "prev", true),
+    column("link", "closes", true),
     column("link", "digest", true),
 ];
 
@@ -210,7 +209,7 @@ fn what_was_added_or_taken_away_is_found() {
         ("a row in the middle", "DELETE FROM link WHERE entry_id = 2; DELETE FROM entry WHERE id = 2"),
         (
             "a link twice",
-            "INSERT INTO link (entry_id, part, prev, digest) SELECT entry_id, part, prev, digest FROM link WHERE seq = 1",
+            "INSERT INTO link (entry_id, closes, digest) SELECT entry_id, closes, digest FROM link WHERE seq = 1",
         ),
         ("a truth that is neither", "UPDATE entry SET opaque = 2 WHERE id = 1"),
     ] {
@@ -277,7 +276,7 @@ proptest! {
             "DELETE FROM link WHERE seq > {keep};
              UPDATE entry SET link = (SELECT max(seq) FROM link WHERE entry_id = id) WHERE id IN (SELECT entry_id FROM link);
              UPDATE entry SET ok = NULL, dur_ns = NULL, status = NULL, ended = NULL, outputs = NULL
-               WHERE id NOT IN (SELECT entry_id FROM link WHERE part = 'close');
+               WHERE id NOT IN (SELECT entry_id FROM link WHERE closes = 1);
              DELETE FROM entry WHERE id NOT IN (SELECT entry_id FROM link);"
         )).expect("removed");
         drop(db);
