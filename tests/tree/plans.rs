@@ -34,7 +34,7 @@ fs.read = ["/**"]
 "#;
 
 /// A kernel with the policy above.
-fn start(place: &Place) -> Kernel {
+pub(crate) fn start(place: &Place) -> Kernel {
     let text = POLICY.replace("UID", &place.uid().to_string()).replace("WORK", &place.work().display().to_string());
     let file = place.write("leash.toml", text);
     Kernel::start_with(place, |command| {
@@ -43,7 +43,7 @@ fn start(place: &Place) -> Kernel {
 }
 
 /// A connection of an agent in its session `s`.
-fn agent(kernel: &Kernel, human: &mut Client, principal: &str) -> Client {
+pub(crate) fn agent(kernel: &Kernel, human: &mut Client, principal: &str) -> Client {
     let token = human.ok("token.create", json!({"principal": principal}));
     let mut client = kernel.connect();
     client.ok("session.attach", json!({"session": "s", "token": token["token"], "client": {"kind": "test"}}));

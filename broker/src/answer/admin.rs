@@ -103,19 +103,21 @@ impl Broker {
 
     /// The supervisor read the policy again.
     pub(crate) fn on_sections(&mut self, message: &SectionsMessage, fds: Vec<OwnedFd>) {
-        let compiled = match fds.into_iter().next() {
-            Some(fd) => read_sections(&fd).map_err(|error| error.to_string()),
-            None => Err(message.rejected.to_string()),
-        };
-        match compiled {
-            Ok(sections) => {
-                self.policy.sections = sections;
+        let mut rejected = Some(message.rejected.to_string()).filter(|why| !why.is_empty());
+        // With a rejection come the sections that stay in force: a broker that is new has none yet.
+        match fds.into_iter().next().map(|fd| read_sections(&fd)) {
+            Some(Ok(sections)) => self.policy.sections = sections,
+            Some(Err(error)) => rejected = rejected.or(Some(error.to_string())),
+            None => rejected = rejected.or(Some("no sections came".to_owned())),
+        }
+        match rejected {
+            None => {
                 self.policy.loaded_ns = self.now.ns;
                 self.policy.rejected = None;
                 self.kernel_event("policy_reloaded", None, None);
                 self.note_kernel("policy_reloaded", None);
             }
-            Err(why) => {
+            Some(why) => {
                 self.kernel_event("policy_rejected", None, Some(&why));
                 self.note_kernel("policy_rejected", Some(&why));
                 self.policy.rejected = Some(why);

@@ -411,7 +411,8 @@ fn spawn_error(cmd: &str, failed: &shoal_proto::broker_launcher::PtyFailed) -> R
     let detail = if reason.is_empty() { os } else { reason };
     let program = cmd.split(' ').next().unwrap_or_default();
     match failed.stage {
-        SpawnStage::Open => RpcError::pty_spawn(cmd, "not_found", format!("command not found: {program}"), &detail),
+        // The words of `cmd` and `args` are one line here, so the whole line is named: `cmd` may have held a blank.
+        SpawnStage::Open => RpcError::pty_spawn(cmd, "not_found", format!("command not found: {cmd}"), &detail),
         SpawnStage::Gate => RpcError::pty_spawn(cmd, "confinement", format!("not permitted: {program}"), &detail),
         SpawnStage::Cwd => RpcError::pty_spawn(cmd, "cwd_gone", "the session's directory is gone", &detail),
         SpawnStage::Setup | SpawnStage::Clone | SpawnStage::Exec => {

@@ -1,0 +1,97 @@
+//! The policy of a running kernel: read again when it is told to, kept when the new one is no policy.
+
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::Signal;
+use serde_json::{Value, json};
+use shoal_harness::{Client, Kernel, Place, processes};
+
+/// A policy that a symbolic link leads to; what lies there is not watched, so that SIGHUP alone tells of a change.
+fn start(place: &Place, opaque: &str) -> (Kernel, PathBuf) {
+    let path = place.path("tmp").join("real.toml");
+    let link = place.path("home").join("linked.toml");
+    write(place, &path, &policy(place, opaque));
+    std::os::unix::fs::symlink(&path, &link).expect("linked");
+    let kernel = Kernel::start_with(place, |command| {
+        command.arg("--policy").arg(&link);
+    });
+    (kernel, path)
+}
+
+fn policy(place: &Place, opaque: &str) -> String {
+    format!(
+        "[principal.\"uid:{}\"]\nfs.read = [\"/**\"]\nproc_spawn = []\nopaque = \"{opaque}\"\nauto_apply = \"in-grant\"\n\
+         session_write = true\ntime = true\njournal_read = true\n",
+        place.uid()
+    )
+}
+
+/// In one step, as an editor saves.
+fn write(place: &Place, path: &Path, text: &str) {
+    let beside = path.with_extension("new");
+    std::fs::write(&beside, text).expect("written");
+    place.give(&beside);
+    std::fs::rename(&beside, path).expect("in place");
+}
+
+/// The next event of the kernel's channel with this action.
+fn told(client: &mut Client, action: &str) -> Value {
+    loop {
+        let frame = client.frame().expect("the connection lasts");
+        let payload = &frame["params"]["payload"]["v"];
+        if payload["action"]["v"] == action {
+            return payload.clone();
+        }
+    }
+}
+
+#[test]
+fn a_signal_loads_the_policy_and_a_bad_one_changes_nothing() {
+    let place = Place::new();
+    let (kernel, path) = start(&place, "deny");
+    let mut client = kernel.attach("default");
+    client.ok("events.subscribe", json!({"channel": "kernel"}));
+    let run = json!({"src": "sh { echo ran }", "position": "value"});
+    let denied = client.err("exec", run.clone());
+    assert_eq!((denied.code, &denied.data["reason"]), (-32010, &json!("policy")), "{denied:?}");
+
+    write(&place, &path, &policy(&place, "allow"));
+    processes::signal(kernel.pid(), Signal::SIGHUP);
+    told(&mut client, "policy_reloaded");
+    assert_eq!(client.ok("exec", run.clone())["value"]["ok"], json!(true), "the same connection, the new policy");
+
+    write(&place, &path, &format!("{}opaqe = \"deny\"\n", policy(&place, "allow")));
+    processes::signal(kernel.pid(), Signal::SIGHUP);
+    let rejected = told(&mut client, "policy_rejected");
+    let detail = rejected["detail"]["v"].as_str().unwrap_or_default().to_owned();
+    for part in ["leash.toml:9:1", "opaqe", "opaque"] {
+        assert!(detail.contains(part), "place, key and nearest key: {detail}");
+    }
+    assert_eq!(client.ok("exec", run.clone())["value"]["ok"], json!(true), "the policy before is still in force");
+
+    // A kernel row for each, so that who looks later knows under which policy what ran.
+    let rows = client.ok("journal.query", json!({"kinds": ["kernel"], "limit": 10}));
+    let actions: Vec<&str> =
+        rows.as_array().expect("rows").iter().filter_map(|row| row["detail"]["action"].as_str()).collect();
+    assert_eq!(actions[..2], ["policy_rejected", "policy_reloaded"], "{rows}");
+
+    write(&place, &path, &policy(&place, "deny"));
+    processes::signal(kernel.pid(), Signal::SIGHUP);
+    told(&mut client, "policy_reloaded");
+    assert_eq!(client.err("exec", run).code, -32010);
+    assert_eq!(client.ok("journal.verify", json!({}))["ok"], json!(true));
+}
+
+#[test]
+fn a_policy_that_is_gone_keeps_the_one_before() {
+    let place = Place::new();
+    let (kernel, path) = start(&place, "deny");
+    let mut client = kernel.attach("default");
+    client.ok("events.subscribe", json!({"channel": "kernel"}));
+    std::fs::remove_file(&path).expect("removed");
+    processes::signal(kernel.pid(), Signal::SIGHUP);
+    let rejected = told(&mut client, "policy_rejected");
+    assert!(rejected["detail"]["v"].as_str().is_some_and(|why| why.contains("linked.toml")), "{rejected}");
+    let denied = client.err("exec", json!({"src": "sh { echo ran }", "position": "value"}));
+    assert_eq!(denied.code, -32010, "nothing was opened by a file that is gone: {denied:?}");
+}
