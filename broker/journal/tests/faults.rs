@@ -1,31 +1,27 @@
 //! A journal whose disk is full, read-only or damaged: said, refused, and recovered without a restart where that is
-//! possible. Each test makes a small file system of its own, which needs root; nothing is left mounted.
+//! possible. Each test makes a small file system in a mount namespace of its own; nothing is left mounted.
 #![cfg(target_os = "linux")]
 #![allow(clippy::disallowed_methods, reason = "tests fill and damage the files they made")]
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use shoal_harness::mounts::{mount, own};
 use shoal_journal::*;
 
-/// A file system of its own, unmounted at the end.
+/// A small file system of the test's own.
 struct Disk {
     dir: tempfile::TempDir,
 }
 
 impl Disk {
-    /// Of so many mebibytes; `None` for who may not mount.
-    fn new(mib: u32) -> Option<Self> {
-        if !nix::unistd::Uid::effective().is_root() {
-            eprintln!("needs root to mount a small file system: not run");
-            return None;
-        }
-        let dir = tempfile::tempdir().expect("a directory");
-        let disk = Self { dir };
+    /// Of so many mebibytes.
+    fn new(mib: u32) -> Self {
+        let disk = Self { dir: tempfile::tempdir().expect("a directory") };
         mount(&["-t", "tmpfs", "-o", &format!("size={mib}m,mode=0700"), "tmpfs"], &disk.state());
-        Some(disk)
+        disk
     }
 
     fn state(&self) -> PathBuf {
@@ -33,7 +29,7 @@ impl Disk {
     }
 
     fn remount(&self, how: &str) {
-        mount(&["-o", &format!("remount,{how}")], &self.state());
+        mount(&["-o", &format!("remount,bind,{how}")], &self.state());
     }
 
     /// Takes every free block; the file that holds them.
@@ -48,16 +44,12 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
+        // Its directory can be removed once nothing is mounted there.
         let status = Command::new("umount").arg("-l").arg(self.dir.path()).status();
         if !std::thread::panicking() {
             assert!(status.expect("umount runs").success(), "unmounted");
         }
     }
-}
-
-fn mount(args: &[&str], at: &Path) {
-    let status = Command::new("mount").args(args).arg(at).status().expect("mount runs");
-    assert!(status.success(), "mount {args:?}");
 }
 
 fn exec(src: &str) -> NewRow {
@@ -86,7 +78,10 @@ fn unavailable(journal: &Journal) -> String {
 
 #[test]
 fn a_full_disk_refuses_rows_and_takes_them_again_once_there_is_room() {
-    let Some(disk) = Disk::new(4) else { return };
+    if !own("a_full_disk_refuses_rows_and_takes_them_again_once_there_is_room") {
+        return;
+    }
+    let disk = Disk::new(4);
     let journal =
         Journal::open(&disk.state(), Settings { without_reserve: true, ..Settings::default() }).expect("opens");
     let first = write(&journal, "1".into()).expect("there is room");
@@ -108,7 +103,10 @@ fn a_full_disk_refuses_rows_and_takes_them_again_once_there_is_room() {
 
 #[test]
 fn the_reserve_lets_open_rows_be_closed_on_a_full_disk() {
-    let Some(disk) = Disk::new(80) else { return };
+    if !own("the_reserve_lets_open_rows_be_closed_on_a_full_disk") {
+        return;
+    }
+    let disk = Disk::new(80);
     let journal = Journal::open(&disk.state(), Settings::default()).expect("opens");
     let running = journal.wait(|store| store.open_row(&exec("make"))).expect("opened");
     let ballast = disk.fill();
@@ -128,7 +126,10 @@ fn the_reserve_lets_open_rows_be_closed_on_a_full_disk() {
 
 #[test]
 fn the_reserve_is_not_for_new_work() {
-    let Some(disk) = Disk::new(80) else { return };
+    if !own("the_reserve_is_not_for_new_work") {
+        return;
+    }
+    let disk = Disk::new(80);
     let journal = Journal::open(&disk.state(), Settings::default()).expect("opens");
     let ballast = disk.fill();
     let begin = |src: String| {
@@ -147,7 +148,10 @@ fn the_reserve_is_not_for_new_work() {
 
 #[test]
 fn a_read_only_place_is_said_and_takes_blobs_again_when_it_is_none_any_more() {
-    let Some(disk) = Disk::new(8) else { return };
+    if !own("a_read_only_place_is_said_and_takes_blobs_again_when_it_is_none_any_more") {
+        return;
+    }
+    let disk = Disk::new(8);
     let settings = Settings { without_reserve: true, ..Settings::default() };
     let journal = Journal::open(&disk.state(), settings).expect("opens");
     journal.wait(|store| store.put_blob(&[7; 100_000])).expect("stored");

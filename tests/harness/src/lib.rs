@@ -10,6 +10,7 @@
 pub mod client;
 pub mod kernel;
 pub mod mcp;
+pub mod mounts;
 pub mod place;
 pub mod processes;
 pub mod programs;

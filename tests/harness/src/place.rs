@@ -22,6 +22,12 @@ pub fn is_root() -> bool {
     Uid::effective().is_root()
 }
 
+/// Whether there is no other user: in a namespace of users, root is root by name only.
+fn is_alone() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map");
+    map.is_ok_and(|map| map.split_whitespace().nth(2) == Some("1"))
+}
+
 /// Does something as another user, when the test runs as root: a kernel talks to its own user only.
 pub fn acting_as<T>(uid: u32, work: impl FnOnce() -> T) -> T {
     let me = Uid::effective();
@@ -67,7 +73,7 @@ impl Default for Place {
 }
 
 impl Place {
-    /// A fresh place. As root it belongs to a fresh ordinary user; else to whoever runs the test.
+    /// A fresh place. As root it belongs to a fresh ordinary user, where there are any; else to whoever runs the test.
     pub fn new() -> Self {
         Self::of(Self::ordinary(), Path::new("/tmp"), "state")
     }
@@ -80,7 +86,7 @@ impl Place {
 
     fn ordinary() -> Uid {
         let me = Uid::effective();
-        if me.is_root() { Uid::from_raw(FIRST_UID + std::process::id()) } else { me }
+        if me.is_root() && !is_alone() { Uid::from_raw(FIRST_UID + std::process::id()) } else { me }
     }
 
     /// A place that belongs to root, for what only differs there.
