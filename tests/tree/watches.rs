@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shoal_harness::{Client, Kernel, Place, processes, until};
 
 /// The next notice of a watch on this connection, which is subscribed to its channel.
-fn notice(client: &mut Client, watch: &str) -> Vec<String> {
+pub(crate) fn notice(client: &mut Client, watch: &str) -> Vec<String> {
     let channel = format!("watch.{watch}");
     loop {
         let frame = client.frame().expect("the connection lasts");
@@ -27,11 +27,11 @@ fn texts(list: &Value) -> Vec<String> {
     items.iter().map(|item| item["v"].as_str().expect("a str").to_owned()).collect()
 }
 
-fn subscribe(client: &mut Client, channel: &str) {
+pub(crate) fn subscribe(client: &mut Client, channel: &str) {
     client.ok("events.subscribe", json!({"channel": channel}));
 }
 
-fn record(client: &mut Client, watch: &str) -> Value {
+pub(crate) fn record(client: &mut Client, watch: &str) -> Value {
     client.ok("watch.get", json!({"name": watch}))["watch"].clone()
 }
 
@@ -174,7 +174,7 @@ fn watches_outlive_a_worker_and_a_broker() {
 }
 
 /// A kernel with the test server configured, and the FIFO that feeds it.
-fn with_server(place: &Place, env: &str) -> (Kernel, PathBuf) {
+pub(crate) fn with_server(place: &Place, env: &str) -> (Kernel, PathBuf) {
     let script = place.write("server.py", include_str!("watched_server.py"));
     let feed = place.work().join("feed");
     shoal_harness::place::acting_as(place.uid(), || {
@@ -195,7 +195,7 @@ fn with_server(place: &Place, env: &str) -> (Kernel, PathBuf) {
     (kernel, feed)
 }
 
-fn feed_line(place: &Place, feed: &PathBuf, line: &str) {
+pub(crate) fn feed_line(place: &Place, feed: &PathBuf, line: &str) {
     let opened = shoal_harness::place::acting_as(place.uid(), || std::fs::OpenOptions::new().write(true).open(feed));
     writeln!(opened.expect("the server reads"), "{line}").expect("written");
 }

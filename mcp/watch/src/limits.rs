@@ -4,6 +4,8 @@ use crate::Millis;
 
 /// Watches of one session: each may cost a server process and a thread.
 pub const WATCHES: usize = 5;
+/// Source of a filter: it is parsed whenever its watch starts, and kept with it.
+pub const SOURCE_BYTES: usize = 64 * 1024;
 /// Time of one filter run; a filter is a line of glue, not a program.
 pub const FILTER_MS: Millis = 2000;
 /// Memory of one filter run.

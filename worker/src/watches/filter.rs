@@ -13,7 +13,7 @@ use shoal_syntax::ast::Program;
 use shoal_syntax::tree_json::to_json;
 use shoal_value::{ErrorValue, Str, Value, code, json, render};
 use shoal_watch::filter::{Filter, FilterError, text_of};
-use shoal_watch::limits::{FILTER_BYTES, FILTER_MS};
+use shoal_watch::limits::{FILTER_BYTES, FILTER_MS, SOURCE_BYTES};
 use shoal_wire::RpcError;
 use shoal_wire::error::Reason;
 
@@ -33,6 +33,10 @@ pub(crate) struct ShoalFilter {
 impl ShoalFilter {
     /// Parses a filter and checks what it would do. It sees the session's directory and variables, not its names.
     pub(crate) fn compile(session: &Arc<Session>, source: &str) -> Result<Self, RpcError> {
+        if source.len() > SOURCE_BYTES {
+            let message = format!("on_event: a filter has at most {SOURCE_BYTES} bytes, this one has {}", source.len());
+            return Err(RpcError::invalid("on_event", Reason::TooLarge, message));
+        }
         let mut state = State::new(session.snapshot().place);
         bind(&mut state, "event", Value::Null, BindingKind::Let);
         bind(&mut state, "state", Value::Null, BindingKind::Var);
