@@ -8,7 +8,7 @@ use shoal_harness::{Kernel, Place};
 use crate::drive::{node, passes, python, server};
 
 /// A kernel whose user is asked about what is opaque, at the client.
-fn asking(place: &Place) -> Kernel {
+pub(crate) fn asking(place: &Place) -> Kernel {
     let section = "fs.read = [\"/**\"]\nfs.write = [\"/**\"]\nproc_spawn = []\nopaque = \"ask\"\n\
                    auto_apply = \"in-grant\"\nsession_write = true\ntime = true\napprove = \"client\"\n";
     let policy = place.path("home").join("leash.toml");

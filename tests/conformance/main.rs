@@ -6,4 +6,5 @@
 mod approval;
 mod clients;
 mod drive;
+mod rust;
 mod watch;
