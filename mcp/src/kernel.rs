@@ -58,7 +58,7 @@ impl Kernel {
     /// Something the next tool result is to say.
     pub(crate) fn note(&self, note: String) {
         let mut notes = locked(&self.notes);
-        if notes.len() < NOTES {
+        if notes.len() < NOTES && !notes.contains(&note) {
             notes.push(note);
         }
     }

@@ -24,6 +24,8 @@ use crate::{resources, subscriptions, tools};
 
 /// Requests in work; more are answered "busy" so that `notifications/cancelled` is still read.
 const IN_FLIGHT: usize = 256;
+/// Listen streams open at a time. They last, so they are counted apart: calls go on however many there are.
+const STREAMS: usize = 64;
 /// How long answers to lines already read may take after the end of stdin.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long the last frames may take to be written.
@@ -44,6 +46,8 @@ pub(crate) struct Server {
 struct InFlight {
     /// Set as soon as the task is spawned.
     task: Option<AbortHandle>,
+    /// Whether it is a listen stream.
+    listens: bool,
     /// The source it runs, for the note that it goes on after a cancel.
     runs: Option<String>,
 }
@@ -161,8 +165,8 @@ impl Server {
         if let Some(outcome) = self.at_once(&method, &era, &params) {
             return self.answer(&id, &era, outcome).await;
         }
-        if !self.take_off(&id, &method, &params) {
-            return self.refuse(Some(&id), &RpcError::new(Code::Internal, "busy: too many requests in work")).await;
+        if let Err(busy) = self.take_off(&id, &method, &params) {
+            return self.refuse(Some(&id), &RpcError::new(Code::Internal, busy)).await;
         }
         self.spawn(id, method, Call { server: Arc::clone(self), era, params });
         Ok(())
@@ -171,8 +175,9 @@ impl Server {
     /// Answers from constants, in the order requests arrive.
     fn at_once(&self, method: &str, era: &Era, params: &Map<String, Value>) -> Option<Result<Finished, Failure>> {
         let lists = ["tools/list", "resources/list", "resources/templates/list"];
-        if lists.contains(&method) && params.contains_key("cursor") {
-            let error = RpcError::invalid("cursor", shoal_wire::error::Reason::Range, "no list here has a next page");
+        if lists.contains(&method) && params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
+            let message = "no list here has a next page: leave out `cursor`";
+            let error = RpcError::invalid("cursor", shoal_wire::error::Reason::Range, message);
             return Some(Err(Failure::Ours(error)));
         }
         let done = |result, cache| Some(Ok(Finished { result, cache }));
@@ -199,16 +204,25 @@ impl Server {
         self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_off(&self, id: &Id, method: &str, params: &Map<String, Value>) -> bool {
+    /// Enters a request, unless there are too many of its kind.
+    fn take_off(&self, id: &Id, method: &str, params: &Map<String, Value>) -> Result<(), String> {
+        let listens = method == "subscriptions/listen";
         let mut table = self.table();
-        if table.len() >= IN_FLIGHT {
-            return false;
+        let alike = table.values().filter(|flying| flying.listens == listens).count();
+        match listens {
+            true if alike >= STREAMS => {
+                return Err(format!("subscription limit reached: at most {STREAMS} listen streams; cancel one"));
+            }
+            false if alike >= IN_FLIGHT => {
+                return Err(format!("busy: {IN_FLIGHT} requests are in work; call again when one is answered"));
+            }
+            _ => {}
         }
         if let Entry::Vacant(place) = table.entry(id.clone()) {
             let runs = (method == "tools/call").then(|| tools::source_that_runs(params)).flatten();
-            place.insert(InFlight { task: None, runs });
+            place.insert(InFlight { task: None, listens, runs });
         }
-        true
+        Ok(())
     }
 
     fn spawn(self: &Arc<Self>, id: Id, method: String, call: Call) {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use shoal_wire::effect;
 use shoal_wire::error::Reason;
+use shoal_wire::limits::URI_BYTES;
 use shoal_wire::params::journal::ROW_KINDS;
 use shoal_wire::{Method, Ref, RpcError, Uri};
 
@@ -26,7 +27,10 @@ pub(crate) enum Route {
 
 /// Finds the way to read `text`. Errors are plain: there is no such resource, or a parameter is malformed.
 pub(crate) fn of(text: &str) -> Result<Route, RpcError> {
-    let uri = Uri::parse(text).map_err(|error| plain(text, &error.to_string()))?;
+    let uri = Uri::parse(text).map_err(|error| match Ref::parse(text).and_then(|named| named.uri()) {
+        Some(uri) => plain(text, &format!("{error}: write {uri}")),
+        None => plain(text, &error.to_string()),
+    })?;
     let query = Query { uri: &uri, text };
     let segments: Vec<&str> = uri.segments.iter().map(String::as_str).collect();
     let call = |method, params| Ok(Route::Call(method, params));
@@ -56,12 +60,13 @@ pub(crate) fn of(text: &str) -> Result<Route, RpcError> {
         ("out" | "val" | "task" | "plan" | "approval" | "session" | "events" | "watch", []) => {
             Err(plain(text, &format!("`shoal://{}/` needs one more segment", uri.root)))
         }
-        _ => Err(plain(text, "no such resource")),
+        _ => Err(plain(text, "no such resource; the lists of resources and of templates tell what there is")),
     }
 }
 
+/// An error about a URI, which it repeats as far as one can be long.
 fn plain(uri: &str, message: &str) -> RpcError {
-    RpcError::invalid("uri", Reason::Syntax, message).and("uri", uri)
+    RpcError::invalid("uri", Reason::Syntax, message).and("uri", shoal_wire::text::cut(uri, URI_BYTES))
 }
 
 struct Query<'u> {

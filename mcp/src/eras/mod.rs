@@ -8,7 +8,7 @@ pub(crate) mod modern;
 
 use serde_json::{Map, Value, json};
 use shoal_wire::error::Reason;
-use shoal_wire::{Code, RpcError};
+use shoal_wire::{Code, RpcError, text};
 
 /// `_meta` key of the version.
 pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -114,7 +114,7 @@ pub(crate) fn server_info() -> Value {
 
 /// -32601 for what this era does not have.
 pub(crate) fn no_such_method(method: &str) -> RpcError {
-    RpcError::new(Code::MethodNotFound, "method not found").with(json!({ "method": method }))
+    RpcError::new(Code::MethodNotFound, "method not found").with(json!({ "method": text::cut(method, 128) }))
 }
 
 #[cfg(test)]

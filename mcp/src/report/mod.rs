@@ -79,6 +79,8 @@ pub(crate) struct Report {
     first_text: Option<String>,
     cut: Vec<Cut>,
     note: Option<String>,
+    /// The source the call brought, to show where an error lies in it.
+    source: Option<String>,
 }
 
 impl Report {
@@ -90,7 +92,7 @@ impl Report {
             other => Map::from_iter([("result".to_owned(), other)]),
         };
         let status = Status::of(&body);
-        let mut report = Report { status, cut: cut::of(&body), body, first_text: None, note };
+        let mut report = Report { status, cut: cut::of(&body), body, first_text: None, note, source: None };
         report.place_render();
         report
     }
@@ -102,7 +104,13 @@ impl Report {
             // An error is an object of strings and numbers.
             _ => Map::new(),
         };
-        Report { status: Status::Error, body, first_text: None, cut: Vec::new(), note }
+        Report { status: Status::Error, body, first_text: None, cut: Vec::new(), note, source: None }
+    }
+
+    /// Tells which source the call brought.
+    pub(crate) fn about(mut self, source: Option<&str>) -> Report {
+        self.source = source.map(str::to_owned);
+        self
     }
 
     /// Adds what the caller cut away before.

@@ -6,6 +6,9 @@ use shoal_wire::{Code, Ref, Uri};
 use super::cut::Cut;
 use super::{Report, Status};
 
+/// Characters of a source that a step shows.
+const SHOWN_CHARS: usize = 40;
+
 /// The steps a model can take from here, most useful first.
 pub(super) fn steps(report: &Report) -> Vec<String> {
     match report.status {
@@ -72,6 +75,10 @@ fn after_error(report: &Report) -> Vec<String> {
         },
         Code::UnknownPlan => after_unknown_plan(report),
         Code::Raised => after_raise(report),
+        Code::SourceError => hint(report).into_iter().chain(mend(report)).take(1).collect(),
+        Code::InvalidParams => hint(report).into_iter().chain(correct(report)).take(1).collect(),
+        Code::UnknownRef => rename(report).into_iter().collect(),
+        Code::PtySpawnFailed => split(report).into_iter().collect(),
         _ => hint(report),
     };
     if steps.is_empty() { vec![remedy(code, report)] } else { steps }
@@ -91,7 +98,67 @@ fn after_unknown_plan(report: &Report) -> Vec<String> {
 fn after_raise(report: &Report) -> Vec<String> {
     let stderr = report.body.get("data").and_then(|data| data.get("stderr")).is_some_and(Value::is_string);
     let uri = reference(report).filter(|_| stderr);
-    uri.map(|uri| format!("read {uri}?path=stderr")).into_iter().chain(hint(report)).collect()
+    let mut steps: Vec<String> = uri.map(|uri| format!("read {uri}?path=stderr")).into_iter().collect();
+    steps.extend(hint(report));
+    if steps.is_empty() {
+        steps.extend(look_around(report).or_else(|| mend(report)));
+    }
+    steps
+}
+
+/// Something has another name or lies elsewhere.
+fn look_around(report: &Report) -> Option<String> {
+    let missing = report.body.get("data").is_some_and(|data| data["code"] == "not_found");
+    missing.then(|| "look for its name: `ls` and `glob(\"**/*\")` tell what there is, `which NAME` programs".to_owned())
+}
+
+/// Where the source has to be mended: its line, and the words an error points at.
+fn mend(report: &Report) -> Option<String> {
+    let source = report.source.as_deref()?;
+    let data = report.body.get("data")?;
+    if data["incomplete"] == true {
+        return Some("the source ends too early: complete it and run it again".to_owned());
+    }
+    let start = usize::try_from(data["span"]["start"].as_u64()?).ok()?;
+    let (before, rest) = source.split_at_checked(start)?;
+    let line = before.matches('\n').count() + 1;
+    let words: String = rest.lines().next().unwrap_or_default().chars().take(SHOWN_CHARS).collect();
+    match words.trim() {
+        "" => Some(format!("mend the end of line {line} and run it again")),
+        words => Some(format!("mend line {line} from `{words}` on and run it again")),
+    }
+}
+
+/// How an argument has to be given.
+fn correct(report: &Report) -> Option<String> {
+    let param = report.text_of("param")?;
+    let (nearest, expected) = (report.text_of("nearest"), report.text_of("expected"));
+    match (report.text_of("reason")?, nearest, expected) {
+        ("unknown_member", Some(nearest), _) => Some(format!("write {nearest} for {param}")),
+        ("unknown_member", None, Some(expected)) => {
+            Some(format!("leave out {param}; there are {}", expected.trim_start_matches("one of ")))
+        }
+        ("unknown_member", None, None) => Some(format!("leave out {param}")),
+        (_, Some(nearest), _) => Some(format!("give {param} as {nearest}")),
+        (_, None, Some(expected)) => Some(format!("give {param} as {expected}")),
+        _ => None,
+    }
+}
+
+/// A reference that could never have named anything.
+fn rename(report: &Report) -> Option<String> {
+    let wrong = |reference: &str| reference != "last" && Ref::parse(reference).is_none();
+    let wrong = report.text_of("ref").is_some_and(wrong);
+    wrong.then(|| "write ref as out:N or val:blake3:HEX; shoal_journal tells what ran".to_owned())
+}
+
+/// A command line given as the name of a program.
+fn split(report: &Report) -> Option<String> {
+    let cmd = report.text_of("cmd").filter(|_| report.text_of("reason") == Some("not_found"))?;
+    let mut words = cmd.split_whitespace();
+    let program = words.next()?;
+    let args: Vec<&str> = words.collect();
+    (!args.is_empty()).then(|| format!("is {program} installed? give it alone as cmd, and its words as args={args:?}"))
 }
 
 /// What helps with an error of a kind that says no more itself.
@@ -99,7 +166,7 @@ fn remedy(code: Code, report: &Report) -> String {
     let text = match code {
         Code::SourceError => "mend the source at data.span and run it again",
         Code::Raised => "mend the source (data.code and data.span say what and where) and run it again",
-        Code::InvalidParams => "correct the argument that data.param names and call again",
+        Code::InvalidParams => "correct what the message names and call again",
         Code::UnknownRef => "run it again, or look it up with shoal_journal",
         Code::BadPath => "shoal_get without path and slice shows what there is",
         Code::LeashDenied => "the local user can change the policy; `shoal policy explain` names the grant",
@@ -166,5 +233,43 @@ mod tests {
             json!({"$":"ref","uri":"shoal://out/12?path=out","of":"str","n":90000,"preview":{"$":"str","v":"x"}});
         let cut = Report::success(json!({"ref":"out:12","value":{"$":"outcome","ok":true,"out":value}}), None);
         assert_eq!(next(cut), ["shoal_get ref=out:12 path=out slice=[0,4000]"]);
+    }
+
+    #[test]
+    fn steps_name_the_place_and_the_form() {
+        let parse = |data: Value, source: &str| {
+            next(Report::failure(&RpcError::new(Code::SourceError, "no").with(data), None).about(Some(source)))
+        };
+        let at = |start: usize| json!({"span":{"start":start,"end":start + 1},"hint":null,"incomplete":false});
+        assert_eq!(parse(at(9), "for f in *.txt { f }"), ["mend line 1 from `*.txt { f }` on and run it again"]);
+        assert_eq!(parse(at(6), "a = 1\nb ="), ["mend line 2 from `b =` on and run it again"]);
+        assert_eq!(parse(at(1), "é = 1"), ["mend the source at data.span and run it again"], "no boundary");
+        assert_eq!(parse(at(99), "x"), ["mend the source at data.span and run it again"]);
+        let hinted = json!({"span":{"start":0,"end":1},"hint":"write it so","incomplete":false});
+        assert_eq!(parse(hinted, "x"), ["write it so"]);
+        let raised = |code: &str| {
+            let data = json!({"code":code,"span":{"start":0,"end":3},"hint":null});
+            next(Report::failure(&RpcError::new(Code::Raised, "no").with(data), None).about(Some("cat nope")))
+        };
+        assert_eq!(raised("type_error"), ["mend line 1 from `cat nope` on and run it again"]);
+        assert!(raised("not_found")[0].contains("`ls`"), "nothing is wrong with the source");
+        let open = json!({"span":{"start":4,"end":4},"hint":null,"incomplete":true});
+        assert_eq!(parse(open, "if {"), ["the source ends too early: complete it and run it again"]);
+
+        let argument = |data: Value| next(Report::failure(&RpcError::new(Code::InvalidParams, "no").with(data), None));
+        let unknown = json!({"param":"timeout","reason":"unknown_member","nearest":"timeout_ms","expected":"one of a"});
+        assert_eq!(argument(unknown), ["write timeout_ms for timeout"]);
+        let unknown = json!({"param":"command","reason":"unknown_member","expected":"one of src, mode"});
+        assert_eq!(argument(unknown), ["leave out command; there are src, mode"]);
+        let range = json!({"param":"cols","reason":"range","expected":"an integer from 1 to 1000"});
+        assert_eq!(argument(range), ["give cols as an integer from 1 to 1000"]);
+        assert_eq!(argument(json!({"reason":"conflict"})), ["correct what the message names and call again"]);
+
+        let unnamed = Report::failure(&RpcError::unknown_ref("1", "unknown", None), None);
+        assert_eq!(next(unnamed), ["write ref as out:N or val:blake3:HEX; shoal_journal tells what ran"]);
+        let gone = Report::failure(&RpcError::unknown_ref("out:9", "evicted", None), None);
+        assert_eq!(next(gone), ["run it again, or look it up with shoal_journal"]);
+        let cmd = Report::failure(&RpcError::pty_spawn("vi -R a", "not_found", "command not found: vi -R a", ""), None);
+        assert_eq!(next(cmd), ["is vi installed? give it alone as cmd, and its words as args=[\"-R\", \"a\"]"]);
     }
 }

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 use shoal_wire::RpcError;
 use shoal_wire::envelope::Event;
 use shoal_wire::error::Reason;
+use shoal_wire::limits::URI_BYTES;
+use shoal_wire::text;
 use shoal_wire::uri::SCHEME;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -50,7 +52,7 @@ impl Subscribed {
 pub(crate) async fn subscribe(call: &Call) -> Result<Map<String, Value>, Failure> {
     let uri = call.text("uri")?;
     if !uri.starts_with(SCHEME) {
-        return Ok(Map::new());
+        return if has_scheme(uri) { Ok(Map::new()) } else { Err(refused(uri, "a URI begins with its scheme")) };
     }
     let subscribed = &call.server.hub.legacy;
     if subscribed.locked().contains_key(uri) {
@@ -63,6 +65,10 @@ pub(crate) async fn subscribe(call: &Call) -> Result<Map<String, Value>, Failure
     let Some(place) = listen(&call.server, uri, Arc::clone(&queue) as Arc<dyn Sink>).await? else {
         return Err(refused(uri, "this URI cannot be subscribed"));
     };
+    if subscribed.locked().len() >= URIS {
+        // Others were faster meanwhile.
+        return Err(refused(uri, &format!("at most {URIS} URIs can be subscribed")));
+    }
     let sender = tokio::spawn(deliver(Arc::clone(&call.server), uri.to_owned(), queue)).abort_handle();
     let before = subscribed.locked().insert(uri.to_owned(), Entry { sender, _place: place });
     if let Some(twin) = before {
@@ -73,7 +79,14 @@ pub(crate) async fn subscribe(call: &Call) -> Result<Map<String, Value>, Failure
 }
 
 fn refused(uri: &str, message: &str) -> Failure {
-    Failure::Ours(RpcError::invalid("uri", Reason::Range, message).and("uri", uri))
+    let shown = text::cut(uri, URI_BYTES);
+    Failure::Ours(RpcError::invalid("uri", Reason::Range, message).and("uri", shown))
+}
+
+fn has_scheme(uri: &str) -> bool {
+    let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
+    let rest = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '.' | '-');
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.chars().all(rest)
 }
 
 /// Answers `resources/unsubscribe`: nothing is delivered after the answer.

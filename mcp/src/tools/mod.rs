@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 use shoal_wire::error::Reason;
-use shoal_wire::{Method, RpcError, limits, nearest::nearest};
+use shoal_wire::{Method, RpcError, limits, nearest::nearest, text};
 
 use crate::call::{Call, Failure};
 use crate::kernel::Kernel;
@@ -92,7 +92,10 @@ pub(crate) async fn call(call: &Call) -> Result<Map<String, Value>, Failure> {
     match outcome {
         Ok(Reply::Done(report)) => Ok(report.finish()),
         Ok(Reply::Ask(question)) => Ok(question),
-        Err(Failure::Kernel(error)) => Ok(Report::failure(&error, call.server.kernel.take_notes()).finish()),
+        Err(Failure::Kernel(error)) => {
+            let source = call.params.get("arguments").and_then(|args| args.get("src")).and_then(Value::as_str);
+            Ok(Report::failure(&error, call.server.kernel.take_notes()).about(source).finish())
+        }
         Err(ours) => Err(ours),
     }
 }
@@ -104,7 +107,9 @@ fn argument_failure(call: &Call, error: RpcError) -> Failure {
 
 fn unknown_tool(name: &str) -> RpcError {
     let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
-    let error = RpcError::invalid("name", Reason::Range, format!("unknown tool {}", Value::from(name)));
+    let shown = Value::from(text::cut(name, schema::NAME_BYTES));
+    let error = RpcError::invalid("name", Reason::Range, format!("unknown tool {shown}"));
+    let error = error.and("expected", format!("one of {}", names.join(", ")));
     match nearest(name, &names) {
         Some(nearest) => error.and("nearest", nearest),
         None => error,

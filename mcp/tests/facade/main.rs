@@ -6,6 +6,7 @@ mod approval;
 mod client;
 mod eras;
 mod halves;
+mod hostile;
 mod kernel;
 mod lines;
 mod resources;

@@ -89,14 +89,14 @@ impl<const LOW: i64, const HIGH: i64> Int<LOW, HIGH> {
 
 impl<const LOW: i64, const HIGH: i64> Member for Int<LOW, HIGH> {
     fn read(param: &str, text: &str) -> Result<Self, RpcError> {
-        let expected = match HIGH {
-            i64::MAX => format!("an integer of at least {LOW}"),
-            _ => format!("an integer from {LOW} to {HIGH}"),
-        };
+        let between = || format!("an integer from {LOW} to {HIGH}");
+        let expected = if HIGH == i64::MAX { format!("an integer of at least {LOW}") } else { between() };
         let number = integer(param, text, &expected)?;
         match i64::try_from(number) {
             Ok(number) if (LOW..=HIGH).contains(&number) => Ok(Int(number)),
-            _ => Err(RpcError::out_of_range(param, &expected)),
+            Ok(_) => Err(RpcError::out_of_range(param, &expected)),
+            // Only a number beyond every range is told where the range ends.
+            Err(_) => Err(RpcError::out_of_range(param, &between())),
         }
     }
 }
@@ -231,6 +231,8 @@ mod tests {
         let huge = "9".repeat(100);
         assert_eq!(i64::read("p", &huge).unwrap_err().reason(), Some("range"));
         assert!(Int::<1, 5>::read("p", "6").is_err());
+        let beyond = Int::<0, { i64::MAX }>::read("p", "18446744073709551615").unwrap_err();
+        assert_eq!(beyond.message, "`p` must be an integer from 0 to 9223372036854775807");
         assert_eq!(Int::<1, 5>::read("p", "5").map(Int::value), Ok(5));
     }
 

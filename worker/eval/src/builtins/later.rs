@@ -125,7 +125,7 @@ fn unavailable(name: &str) -> ErrorValue {
     let instead = match name {
         "j" | "jump" => "use `cd PATH`; `dirs`, `pushd` and `popd` keep a stack of directories",
         "interact" => "run the program without a terminal, or open a terminal of the session from the client",
-        "open" => "run the program that shows the file",
+        "open" => "a file is read by `path(\"f\").read()`, JSON by `json.parse` of that; run the program that shows it",
         "reef" => "`which NAME` tells which program a name means; `with env: {PATH: ...} { ... }` chooses another",
         "watch" => {
             "compare `.modified` in `every(1s).map(t => path(p).modified).dedupe()`, or run a program that watches"
