@@ -51,6 +51,25 @@ fn time_and_depth_are_bounded_for_each_event() {
 }
 
 #[test]
+fn memory_is_bounded_for_each_event() {
+    let place = Place::new();
+    let kernel = Kernel::start(&place);
+    let mut client = kernel.attach("default");
+    let full = ["filter error: budget_exceeded: a filter has 64 MiB for an event", "next"];
+    for (name, filter) in [
+        ("text", "var s = \"x\"\nwhile true { s = s + s }"),
+        ("grown", "var s = \"x\"\nwhile true { s += s }"),
+        ("list", "var l = [1]\nwhile true { l = l + l }"),
+        ("within", "fn f() { var l = [1]\nwhile true { l += l } }\nf()"),
+        ("repeated", "\"x\".repeat(100000000)"),
+    ] {
+        assert_eq!(lines(&mut client, name, filter), full, "{name}");
+    }
+    let many = lines(&mut client, "many", "var l = []\nfor i in 0..10000 { l += [i] }\n\"{l.len()}\"");
+    assert_eq!(many, ["10000", "next"], "what grows in place costs what it grows by");
+}
+
+#[test]
 fn resource_calls_are_counted_for_each_event() {
     let place = Place::new();
     let kernel = Kernel::start(&place);

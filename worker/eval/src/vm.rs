@@ -8,6 +8,7 @@ mod bind;
 mod callees;
 mod execute;
 mod frame;
+mod growth;
 mod ints;
 mod leaf;
 mod matching;

@@ -3,7 +3,9 @@
 use shoal_value::{ErrorValue, List, MAX_TEXT, Str, Value};
 
 use super::rows::{Checked, methods, need, optional};
+use crate::Ctx;
 use crate::registry::{Args, Method, Param, Types};
+use crate::unwind::Eval;
 
 const STR: Types = Types::STR;
 
@@ -98,7 +100,7 @@ pub(super) const METHODS: &[Method] = methods! {
     ///
     /// shoal> "ab".repeat(3)
     /// "ababab"
-    repeat: STR, [need("n", Types::INT)], Plain(Types::STR), Pure, |recv, args| repeat(text(&recv)?, args.count_at(0)?);
+    repeat: STR, [need("n", Types::INT)], Plain(Types::STR), Nothing, |ctx, recv, args| repeat(ctx, text(&recv)?, args.count_at(0)?);
 
     /// Filled up at the start to at least `n` characters.
     ///
@@ -249,8 +251,10 @@ fn index_of(text: &str, part: &str) -> Result<Value, ErrorValue> {
     Ok(text.find(part).map_or(Value::Null, |at| Value::Int(count_value(char_count(&text[..at])))))
 }
 
-fn repeat(text: &str, n: usize) -> Result<Value, ErrorValue> {
-    check_text(text.len().saturating_mul(n))?;
+fn repeat(ctx: &Ctx<'_>, text: &str, n: usize) -> Eval<Value> {
+    let bytes = text.len().saturating_mul(n);
+    check_text(bytes)?;
+    ctx.alloc(bytes as u64)?;
     Ok(Value::str(text.repeat(n)))
 }
 

@@ -119,7 +119,8 @@ impl Machine {
                     let right = pop!();
                     let slot = &mut self.stack[base + at as usize];
                     if !matches!(right, Value::Int(right) if int_in_place(op, slot, right)) {
-                        let left = std::mem::replace(slot, Value::Null);
+                        attempt!(self.announce_update(op, &self.stack[base + at as usize], &right));
+                        let left = std::mem::replace(&mut self.stack[base + at as usize], Value::Null);
                         attempt!(self.update_local(base + at as usize, op, left, right));
                     }
                 }
@@ -132,6 +133,7 @@ impl Machine {
                     } else {
                         let right = pop!();
                         let left = pop!();
+                        attempt!(self.announce(op, &left, &right));
                         let value = attempt!(ops::binary(op, left, right));
                         self.stack.push(value);
                     }
@@ -151,6 +153,7 @@ impl Machine {
                             push_ints!(op, left, right);
                         }
                         (left, right) => {
+                            attempt!(self.announce(op, left, right));
                             let value = attempt!(ops::binary(op, left.clone(), right.clone()));
                             self.stack.push(value);
                         }

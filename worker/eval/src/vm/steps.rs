@@ -168,8 +168,8 @@ impl Machine {
                 let value = self.pop();
                 linked.cell(name).declare(value, kind);
             }
-            Op::AssignRoot(name) => self.assign_root(linked, name, |_, right| Ok(right))?,
-            Op::UpdateRoot(name, op) => self.assign_root(linked, name, |left, right| ops::binary(op, left, right))?,
+            Op::AssignRoot(name) => self.assign_root(linked, name, None)?,
+            Op::UpdateRoot(name, op) => self.assign_root(linked, name, Some(op))?,
             Op::List(n) => {
                 let items = self.take(n);
                 self.sized(items.len())?;
@@ -296,26 +296,30 @@ impl Machine {
     fn update(&mut self, cell: &LocalCell, op: ops::BinaryOp) -> Eval<()> {
         let right = self.pop();
         let mut slot = cell.lock();
-        let value = ops::binary(op, slot.clone().unwrap_or(Value::Null), right)?;
+        let left = slot.clone().unwrap_or(Value::Null);
+        self.announce_update(op, &left, &right)?;
+        let value = ops::binary(op, left, right)?;
         let before = slot.replace(value);
         drop(slot);
         drop(before);
         Ok(())
     }
 
-    fn assign_root(
-        &mut self,
-        linked: &Linked,
-        name: u32,
-        combine: impl FnOnce(Value, Value) -> Result<Value, ErrorValue>,
-    ) -> Eval<()> {
+    /// Assigns to a name of the root scope, by `op` if it is a compound assignment.
+    fn assign_root(&mut self, linked: &Linked, name: u32, op: Option<ops::BinaryOp>) -> Eval<()> {
         let right = self.pop();
         let mut slot = linked.cell(name).lock();
         match &mut slot.binding {
             Some(binding) if binding.kind == BindingKind::Var => {
+                let Some(op) = op else {
+                    binding.value = right;
+                    slot.touched = true;
+                    return Ok(());
+                };
+                self.announce_update(op, &binding.value, &right)?;
                 let left = std::mem::replace(&mut binding.value, Value::Null);
                 let kept = if matches!(left, Value::List(_)) { Value::Null } else { left.clone() };
-                binding.value = match combine(left, right) {
+                binding.value = match ops::binary(op, left, right) {
                     Ok(value) => value,
                     Err(error) => {
                         binding.value = kept;
