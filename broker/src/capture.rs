@@ -13,6 +13,7 @@ use std::os::fd::OwnedFd;
 use serde_json::json;
 use shoal_journal::{JournalError, Output, OutputData};
 use shoal_proto::broker_worker::{Capture, ToWorker};
+use shoal_proto::launcher_worker::RunId;
 use shoal_wire::RpcError;
 
 pub(crate) use allowance::{Allowance, Allowed};
@@ -90,10 +91,14 @@ impl Captures {
         self.sessions.remove(&sid);
     }
 
+    fn of(&mut self, sid: Sid) -> &mut (Allowance, usize) {
+        let cap = self.caps.session;
+        self.sessions.entry(sid).or_insert_with(|| (Allowance::new(cap), 0))
+    }
+
     /// One more capture of a session; its allowance.
     fn open(&mut self, sid: Sid) -> Option<Allowance> {
-        let cap = self.caps.session;
-        let (allowance, open) = self.sessions.entry(sid).or_insert_with(|| (Allowance::new(cap), 0));
+        let (allowance, open) = self.of(sid);
         if *open >= MAX_CAPTURES {
             return None;
         }
@@ -117,16 +122,26 @@ pub(crate) struct Stored {
 }
 
 impl Broker {
+    /// What a running execution may still store.
+    fn run_allowance(&mut self, sid: Sid, run: RunId) -> Option<Allowance> {
+        let per_run = self.output_limit(sid);
+        let run = self.runs.of(sid, run).filter(|run| matches!(run.stage, Stage::Running { .. }))?;
+        Some(run.kept_output.get_or_insert_with(|| Allowance::new(per_run)).clone())
+    }
+
+    /// What one blob of a running execution counts in: it takes room like what the execution prints.
+    pub(crate) fn blob_allowance(&mut self, sid: Sid, run: RunId) -> Option<Allowed> {
+        let run = self.run_allowance(sid, run)?;
+        let session = self.captures.of(sid).0.clone();
+        Some(Allowed::new(vec![run, session, self.captures.store.clone()]))
+    }
+
     /// A worker hands a stream over.
     pub(crate) fn on_capture(&mut self, sid: Sid, capture: Capture, fds: Vec<OwnedFd>) -> Result<(), &'static str> {
         let pipe = fds.into_iter().next().ok_or("a capture without its pipe")?;
         let per_run = self.output_limit(sid);
-        let running = match self.runs.of(sid, capture.run) {
-            Some(run) if matches!(run.stage, Stage::Running { .. }) && run.captured.len() < MAX_STORED => {
-                Some(run.kept_output.get_or_insert_with(|| Allowance::new(per_run)).clone())
-            }
-            _ => None,
-        };
+        let has_room = self.runs.of(sid, capture.run).is_some_and(|run| run.captured.len() < MAX_STORED);
+        let running = self.run_allowance(sid, capture.run).filter(|_| has_room);
         // A language task may outlive the execution that began it: nothing owns what it prints then.
         let Some(run) = running else { return self.refuse_capture(sid, capture, "the run takes no more output") };
         let Some(session) = self.captures.open(sid) else {
@@ -155,7 +170,7 @@ impl Broker {
     }
 
     /// Bytes of output that may be stored of one execution.
-    fn output_limit(&self, sid: Sid) -> u64 {
+    pub(crate) fn output_limit(&self, sid: Sid) -> u64 {
         let session = self.sessions.at(sid);
         let policy = session.and_then(|session| self.policy.of_session(session)).and_then(|s| s.limits.output);
         let asked = session.and_then(|session| session.output_cap);

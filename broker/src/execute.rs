@@ -15,7 +15,7 @@ use crate::answer::RunOrder;
 use crate::broker::Broker;
 use crate::launcher_edge::LauncherDone;
 use crate::record::Closed;
-use crate::runs::{Run, Stage};
+use crate::runs::{Began, Run, Stage};
 use crate::sessions::Sid;
 use crate::tasks::{Origin, Task, TaskEnd};
 
@@ -108,7 +108,7 @@ impl Broker {
         let mut run = Run::new(n, order);
         run.stage = Stage::Running { since: now };
         run.entry = Some(row.id);
-        run.ts = row.ts;
+        run.began = Began::by_row(row.ts, self.now.ns, now);
         run.effects = row.effects.clone();
         self.runs.insert(run);
     }
@@ -195,7 +195,7 @@ impl Broker {
         let Some(row) = self.run_row(n) else { return };
         if let Some(run) = self.runs.at_mut(n) {
             run.stage = Stage::AwaitRow;
-            run.ts = row.ts;
+            run.began = Began::at(self.now.mono);
         }
         let reference = consume.as_ref().map(|plan| plan.plan_ref.clone()).unwrap_or_default();
         self.begin(
@@ -350,7 +350,7 @@ impl Broker {
             return;
         }
         run.stage = Stage::AwaitClose;
-        let (sid, began, run_key) = (run.sid, run.ts, run.key.is_some());
+        let (sid, began, run_key) = (run.sid, run.began, run.key.is_some());
         let statements = std::mem::take(&mut run.statements);
         if let Some(timer) = run.deadline.take() {
             self.disarm(timer);
@@ -358,7 +358,7 @@ impl Broker {
         let task = self.tasks.at(n);
         let owner = task.map_or_else(String::new, |task| task.owner.to_string());
         let session = task.map_or_else(String::new, |task| task.session.to_string());
-        let dur_ns = self.now.ns.saturating_sub(began);
+        let dur_ns = began.elapsed_ns(self.now.mono);
         let keyed = run_key.then(|| json!({"answer": {"error": error}}));
         let closing = Closing { dur_ns, ended: Some(ended), summary: keyed, ..Closing::default() };
         let closed = Closed { owner, session, closing, attached: Vec::new(), statements, transcript: false };

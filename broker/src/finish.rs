@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shoal_journal::{Closing, Ended, Output, OutputData};
 use shoal_proto::broker_worker::{Ending, Finished, MAX_JSON, Run as RunMessage, ToWorker};
+use shoal_proto::hello::SessionRole;
 use shoal_wire::RpcError;
 
 use crate::broker::Broker;
@@ -98,7 +99,7 @@ impl Broker {
         let value = relayable(finished.value.as_slice().to_vec());
         let (Some(detail), Ok(value)) = (detail, value) else {
             // Still running for everybody else, so that it is aborted with its session.
-            return self.violated(sid, "an end of another shape");
+            return self.violated(sid, SessionRole::Worker, "an end of another shape");
         };
         run.stage = Stage::AwaitClose;
         if let Some(timer) = run.deadline.take() {
@@ -191,7 +192,7 @@ impl Broker {
         answer: RunAnswer,
     ) {
         let Some(run) = self.runs.at_mut(n) else { return };
-        let (Some(entry), sid, began) = (run.entry, run.sid, run.ts) else { return };
+        let (Some(entry), sid, began) = (run.entry, run.sid, run.began) else { return };
         let statements = std::mem::take(&mut run.statements);
         let mut outputs = std::mem::take(&mut run.captured);
         let raised = finished.ending != Ending::Value;
@@ -203,7 +204,7 @@ impl Broker {
             Ending::Deadline => Some(Ended::Deadline),
         };
         let closing = Closing {
-            dur_ns: self.now.ns.saturating_sub(began),
+            dur_ns: began.elapsed_ns(self.now.mono),
             status: detail.status,
             ok: detail.ok && !raised,
             ended,

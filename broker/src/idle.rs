@@ -58,6 +58,23 @@ mod tests {
     }
 
     #[test]
+    fn a_step_of_the_wall_clock_moves_no_deadline() {
+        const YEAR: i64 = 365 * 24 * 3600 * 1_000_000_000;
+        let section = shoal_leash::Section { idle_ttl: Some(60), ..section("agent:x") };
+        testing::with_broker(&[section], |world| {
+            let sid = testing::session(&mut world.broker, "agent:x", "s");
+            world.broker.arm_idle(sid);
+            world.step_clock(YEAR);
+            assert!(world.broker.sessions.at(sid).is_some(), "a year on is no time");
+            world.step_clock(-2 * YEAR);
+            world.pass(TTL - seconds(1));
+            assert!(world.broker.sessions.at(sid).is_some());
+            world.pass(seconds(1));
+            assert!(world.broker.sessions.at(sid).is_none(), "its time went by, whatever the clock says");
+        });
+    }
+
+    #[test]
     fn whatever_uses_a_session_keeps_it() {
         let section = shoal_leash::Section { idle_ttl: Some(60), ..section("agent:x") };
         type Begin = fn(&mut crate::sessions::Session);

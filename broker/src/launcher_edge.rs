@@ -3,10 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use shoal_chan::ChanError;
 use shoal_proto::broker_launcher::{Cancel, Listing, PtyFailed, PtyStarted, RunOrder, ToBroker, ToLauncher};
 use shoal_proto::hello::SessionRole;
 use shoal_proto::launcher_worker::{Receipt, Rung};
-use shoal_proto::supervisor_broker::RoleExit;
+use shoal_proto::supervisor_broker::{RoleExit, SessionId, ToSupervisor};
 use shoal_wire::RpcError;
 
 use crate::broker::{Broker, Pending};
@@ -14,6 +15,7 @@ use crate::edge::{Arrived, hello};
 use crate::sessions::{Sid, Stage};
 use crate::tasks::ReceiptRecord;
 use crate::wake::Wake;
+use crate::worker_edge::EXIT_REPORT;
 
 /// A launcher answers within this, ladders included (three rungs of two seconds).
 const ANSWERS_WITHIN: Duration = Duration::from_secs(9);
@@ -108,11 +110,17 @@ impl Broker {
         }
         match arrived {
             Arrived::Message(message, _) => self.on_launcher_message(sid, message),
-            Arrived::Gone(error) => {
-                if let shoal_chan::ChanError::Violation(violation) = &error {
-                    self.violated(sid, &violation.to_string());
-                }
-                // Its exit is reported by the supervisor, which reaps it.
+            Arrived::Gone(ChanError::Violation(violation)) => {
+                self.violated(sid, SessionRole::Launcher, &violation.to_string());
+            }
+            // Its exit is reported by the supervisor, which reaps it; one that lives on without its edge is of no use.
+            Arrived::Gone(_) => {
+                self.after(EXIT_REPORT, move |broker| {
+                    let session = broker.sessions.at(sid);
+                    if session.and_then(|s| s.launcher.as_ref()).is_some_and(|peer| peer.epoch == epoch) {
+                        broker.violated(sid, SessionRole::Launcher, "it hung up");
+                    }
+                });
             }
         }
     }
@@ -136,7 +144,7 @@ impl Broker {
             Some(pending) if pending.sid == sid => (pending.then)(self, Ok(done)),
             Some(pending) => {
                 self.launcher_calls.insert(call, pending);
-                self.violated(sid, "an answer to somebody else's call");
+                self.violated(sid, SessionRole::Launcher, "an answer to somebody else's call");
             }
             // It was given up meanwhile.
             None => {}
@@ -149,9 +157,10 @@ impl Broker {
         if self.sessions.at(sid).is_some_and(|session| session.stage == Stage::Ending) {
             return;
         }
-        let how = match (exit.status.signal, exit.status.code) {
-            (Some(signal), _) => format!("signal {}", signal_name(signal)),
-            (None, code) => format!("exit status {}", code.unwrap_or(0)),
+        let how = match (exit.fault.as_str(), exit.status.signal, exit.status.code) {
+            ("", Some(signal), _) => format!("signal {}", signal_name(signal)),
+            ("", None, code) => format!("exit status {}", code.unwrap_or(0)),
+            (fault, ..) => broke_the_protocol(exit.role, fault),
         };
         match exit.role {
             SessionRole::Worker => {
@@ -172,16 +181,42 @@ impl Broker {
 
     /// A launcher took the whole session with it: it starts anew, as after a lost worker.
     fn lose_launcher(&mut self, sid: Sid, how: &str) {
-        self.lose_worker(sid, how);
+        self.lose_processes(sid, how);
+        self.start_anew(sid);
+    }
+
+    /// A role broke the protocol: the session's processes end and it starts anew.
+    pub(crate) fn violated(&mut self, sid: Sid, by: SessionRole, what: &str) {
+        let Some(session) = self.sessions.at(sid) else { return };
+        let (label, had_worker) = (session.label(), session.worker.is_some());
+        let why = broke_the_protocol(by, what);
+        crate::log::line(format_args!("session {label}: {why}; its processes are ended"));
+        let id = self.lose_processes(sid, &why);
+        if !had_worker {
+            self.note_session(sid, "worker_lost", Some(&why), None);
+        }
+        let Some(id) = id else { return };
+        let kill = |order| ToSupervisor::KillSession(Self::order_about(id)(order));
+        self.order(kill, move |broker, _| broker.start_anew(sid));
+    }
+
+    /// Everything a session had that lives in a process is gone. Hands back the supervisor's number of those processes.
+    fn lose_processes(&mut self, sid: Sid, why: &str) -> Option<SessionId> {
+        self.lose_worker(sid, why);
         self.fail_launcher_calls(sid);
         self.lose_ptys(sid);
-        let Some(session) = self.sessions.at_mut(sid) else { return };
+        let id = self.sessions.unbind(sid);
+        if let Some(id) = &id {
+            self.ancestors.remove(id);
+        }
+        let session = self.sessions.at_mut(sid)?;
         session.launcher = None;
         session.ptyd = None;
         session.frozen = false;
-        if let Some(id) = session.id.take() {
-            self.ancestors.remove(&id);
-        }
+        id
+    }
+
+    fn start_anew(&mut self, sid: Sid) {
         if self.sessions.at(sid).is_some_and(|session| session.stage == Stage::Restarting) {
             self.order_session(sid);
         }
@@ -196,6 +231,16 @@ impl Broker {
             }
         }
     }
+}
+
+/// What a row and a person are told of a role that was ended for what it said.
+fn broke_the_protocol(by: SessionRole, what: &str) -> String {
+    let who = match by {
+        SessionRole::Worker => "it",
+        SessionRole::Launcher => "its launcher",
+        SessionRole::Ptyd => "its ptyd",
+    };
+    crate::json::one_line(&format!("{who} broke the protocol: {what}"), 512)
 }
 
 fn receipt_record(receipt: &Receipt) -> ReceiptRecord {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shoal_proto::broker_launcher::{PtyId, PtyOrder, ToLauncher};
 use shoal_proto::broker_ptyd::{Expect, Hosted, PtyCall, Refusal, Refused, Screen, Sent, ToBroker, ToPtyd};
-use shoal_proto::hello::ExitStatus;
+use shoal_proto::hello::{ExitStatus, SessionRole};
 use shoal_proto::supervisor_broker::ToSupervisor;
 use shoal_wire::RpcError;
 
@@ -118,7 +118,7 @@ impl Broker {
             Arrived::Message(message, _) => message,
             Arrived::Gone(error) => {
                 if let shoal_chan::ChanError::Violation(violation) = &error {
-                    return self.violated(sid, &violation.to_string());
+                    return self.violated(sid, SessionRole::Ptyd, &violation.to_string());
                 }
                 if let Some(session) = self.sessions.at_mut(sid) {
                     session.ptyd = None;
@@ -143,7 +143,7 @@ impl Broker {
             Some(pending) if pending.sid == sid => (pending.then)(self, Ok(done)),
             Some(pending) => {
                 self.ptyd_calls.insert(call, pending);
-                self.violated(sid, "an answer to somebody else's call");
+                self.violated(sid, SessionRole::Ptyd, "an answer to somebody else's call");
             }
             // It was given up meanwhile.
             None => {}

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use shoal_proto::supervisor_broker::MAX_SESSIONS;
 use shoal_wire::{RpcError, limits};
 
 /// A limit that refuses.
@@ -10,7 +11,7 @@ use shoal_wire::{RpcError, limits};
 pub(crate) enum Quota {
     /// Connections of the kernel.
     Connections,
-    /// Connections without attachment; refuses nobody.
+    /// Connections that have said nothing yet; refuses nobody.
     Unattached,
     /// Sessions of the kernel.
     Sessions,
@@ -77,7 +78,9 @@ impl Quotas {
     pub(crate) fn max(&self, quota: Quota) -> u64 {
         let default =
             || limits::QUOTAS.iter().find(|known| known.name == quota.name()).map_or(0, |known| known.default);
-        self.changed.get(&quota).copied().unwrap_or_else(default)
+        let max = self.changed.get(&quota).copied().unwrap_or_else(default);
+        // What the supervisor makes at most, whatever it was started with.
+        if quota == Quota::Sessions { max.min(MAX_SESSIONS as u64) } else { max }
     }
 
     /// Refuses one more when `used` are there already.
@@ -109,7 +112,12 @@ impl Quotas {
 
 fn refusal(quota: Quota, max: u64, used: u64) -> RpcError {
     let name = quota.name();
-    RpcError::quota(name, max, used, format!("quota {name} is used up ({used} of {max})"))
+    let variable = name.to_ascii_uppercase();
+    let message = format!(
+        "quota {name} is used up ({used} of {max}); to have more, give the kernel `--limit {name}=N`, SHOAL_MAX_{variable} \
+         or [limits] {name} in shoal.toml"
+    );
+    RpcError::quota(name, max, used, message)
 }
 
 impl Quota {

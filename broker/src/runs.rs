@@ -45,6 +45,34 @@ pub(crate) enum Patience {
     Timeout,
 }
 
+/// When an execution was recorded, to tell how long it took: a step of the wall clock takes no time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Began {
+    /// On the monotonic clock of this broker.
+    at: Duration,
+    /// What went by before it, under an earlier broker.
+    before: Duration,
+}
+
+impl Began {
+    /// At this moment of the monotonic clock.
+    pub(crate) fn at(now: Duration) -> Self {
+        Self { at: now, before: Duration::ZERO }
+    }
+
+    /// By a row of an earlier broker, whose monotonic clock is gone: the wall clock is all there is.
+    pub(crate) fn by_row(ts: i64, now_ns: i64, now: Duration) -> Self {
+        let before = u64::try_from(now_ns.saturating_sub(ts)).unwrap_or(0);
+        Self { at: now, before: Duration::from_nanos(before) }
+    }
+
+    /// How long ago that is, in ns.
+    pub(crate) fn elapsed_ns(self, now: Duration) -> i64 {
+        let elapsed = now.saturating_sub(self.at).saturating_add(self.before);
+        i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX)
+    }
+}
+
 /// A client that waits for an execution.
 #[derive(Debug)]
 pub(crate) struct Waiter {
@@ -93,8 +121,8 @@ pub(crate) struct Run {
     pub(crate) stage: Stage,
     /// Its row.
     pub(crate) entry: Option<i64>,
-    /// When its row was written, ns.
-    pub(crate) ts: i64,
+    /// Since when it is recorded.
+    pub(crate) began: Began,
     /// Who waits.
     pub(crate) waiters: Vec<Waiter>,
     /// Ends it.
@@ -134,7 +162,7 @@ impl Run {
             effects: Value::Array(Vec::new()),
             stage: Stage::AwaitClaim,
             entry: None,
-            ts: 0,
+            began: Began::default(),
             waiters: Vec::new(),
             deadline: None,
             statements: Vec::new(),
@@ -226,6 +254,16 @@ pub(crate) fn answer_for(answer: &RunAnswer, replayed: bool, recorded: bool) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_long_it_took_is_never_less_than_nothing() {
+        let second = Duration::from_secs(1);
+        assert_eq!(Began::at(second).elapsed_ns(second * 3), 2_000_000_000);
+        let adopted = Began::by_row(5, 1_000_000_005, second);
+        assert_eq!(adopted.elapsed_ns(second * 2), 2_000_000_000);
+        // The row is of a time that is still to come: the clock was set back meanwhile.
+        assert_eq!(Began::by_row(i64::MAX, 0, second).elapsed_ns(second), 0);
+    }
 
     #[test]
     fn answers_say_when_they_are_replayed_or_unrecorded() {

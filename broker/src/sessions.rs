@@ -260,6 +260,13 @@ impl Sessions {
         }
     }
 
+    /// Forgets the supervisor's number: what it says of those processes is about nobody.
+    pub(crate) fn unbind(&mut self, sid: Sid) -> Option<SessionId> {
+        let id = self.all.get_mut(&sid)?.id.take()?;
+        self.by_id.remove(&id);
+        Some(id)
+    }
+
     /// A session.
     pub(crate) fn at(&self, sid: Sid) -> Option<&Session> {
         self.all.get(&sid)

@@ -37,6 +37,14 @@ impl World {
         }
     }
 
+    /// Somebody sets the wall clock; no time passes.
+    pub(crate) fn step_clock(&mut self, by_ns: i64) {
+        self.settle();
+        self.broker.now.ns += by_ns;
+        self.broker.on_due();
+        self.settle();
+    }
+
     /// Lets so much time pass, and does what is due.
     pub(crate) fn pass(&mut self, time: Duration) {
         self.settle();

@@ -198,15 +198,25 @@ impl Broker {
         let Some(fd) = fds.into_iter().next() else {
             return self.told(sid, &call, Err(RpcError::missing("the bytes")));
         };
+        let Some(mut allowed) = self.blob_allowance(sid, call.run) else { return };
+        let size = shoal_sys::memfd::len(&fd).unwrap_or(u64::MAX);
+        if !allowed.take(size) {
+            let message = format!("{size} bytes are more than this execution, its session or the store may still keep");
+            return self.told(sid, &call, Err(RpcError::quota("output", self.output_limit(sid), size, message)));
+        }
         self.write(
             move |store| {
                 // What a worker attached is its own affair, not the disk's.
                 let bytes = shoal_sys::memfd::read_sealed(&fd, MAX_BLOB);
                 let bytes = bytes.map_err(|error| JournalError::Invalid(error.to_string()))?;
-                Ok((store.put_blob(&bytes)?, bytes.len()))
+                let is_new = !store.has_blob(blake3::hash(&bytes).as_bytes())?;
+                Ok((store.put_blob(&bytes)?, bytes.len(), is_new))
             },
             move |broker, written| {
-                let body = |(hash, len): ([u8; 32], usize)| {
+                if let Ok((_hash, len, true)) = &written {
+                    allowed.settle(*len as u64);
+                }
+                let body = |(hash, len, _is_new): ([u8; 32], usize, bool)| {
                     json!({"hash": blake3::Hash::from(hash).to_hex().as_str(), "len": len}).to_string()
                 };
                 broker.told(sid, &call, written.map(body).map_err(unavailable));

@@ -27,7 +27,7 @@ pub(crate) enum Wake {
         stream: UnixStream,
         /// Who is at the other end.
         peer: Peer,
-        /// Its place among the unattached.
+        /// Its place among those that have said nothing.
         place: OwnedSemaphorePermit,
     },
     /// A connection could not be accepted.

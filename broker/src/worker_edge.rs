@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shoal_proto::broker_worker::{Answer, Call, Method, Progress, Setup, ToBroker, ToWorker, UpCall, WorkerHello};
+use shoal_proto::hello::SessionRole;
 use shoal_proto::{Bytes, List, Text};
 use shoal_wire::RpcError;
 
@@ -17,7 +18,7 @@ use crate::wake::Wake;
 /// A role that is being replaced delays answers by at most this.
 const REPLACED_WITHIN: Duration = Duration::from_secs(10);
 /// The exit report of a worker follows its hang-up; without one this is long enough to tell the clients.
-const EXIT_REPORT: Duration = Duration::from_millis(200);
+pub(crate) const EXIT_REPORT: Duration = Duration::from_millis(200);
 /// Calls and runs of one worker that wait; above it the worker does not answer.
 const MAX_CALLS: usize = 1024;
 
@@ -53,7 +54,7 @@ impl Broker {
                 session.stage != Stage::Up && session.worker.as_ref().is_some_and(|peer| peer.epoch == epoch)
             });
             if waiting {
-                broker.violated(sid, "no hello in time");
+                broker.violated(sid, SessionRole::Worker, "no hello in time");
             }
         });
     }
@@ -96,11 +97,11 @@ impl Broker {
         match arrived {
             Arrived::Message(message, fds) => {
                 if let Err(what) = self.on_worker_message(sid, message, fds) {
-                    self.violated(sid, what);
+                    self.violated(sid, SessionRole::Worker, what);
                 }
             }
             Arrived::Gone(shoal_chan::ChanError::Violation(violation)) => {
-                self.violated(sid, &violation.to_string());
+                self.violated(sid, SessionRole::Worker, &violation.to_string());
             }
             Arrived::Gone(_) => {
                 self.after(EXIT_REPORT, move |broker| {
@@ -116,6 +117,10 @@ impl Broker {
     fn on_worker_message(&mut self, sid: Sid, message: ToBroker, fds: Vec<OwnedFd>) -> Result<(), &'static str> {
         let up = self.sessions.at(sid).is_some_and(|session| session.stage == Stage::Up);
         match message {
+            ToBroker::Distrust(distrust) => {
+                self.violated(sid, SessionRole::Launcher, distrust.what.as_str());
+                Ok(())
+            }
             ToBroker::Hello(_) if up => Err("a second hello"),
             ToBroker::Hello(hello) => self.on_worker_hello(sid, hello),
             _ if !up => Err("a message before the hello"),
@@ -255,25 +260,6 @@ impl Broker {
 
     fn on_up_call(&mut self, sid: Sid, call: UpCall, fds: Vec<OwnedFd>) -> Result<(), &'static str> {
         self.answer_up_call(sid, call, fds)
-    }
-
-    /// A worker broke the protocol: the session's processes end and it starts anew.
-    pub(crate) fn violated(&mut self, sid: Sid, what: &str) {
-        let Some(session) = self.sessions.at_mut(sid) else { return };
-        let label = session.label();
-        let id = session.id.take();
-        crate::log::line(format_args!("session {label}: violation by its worker: {what}; its processes are ended"));
-        let why = crate::json::one_line(&format!("it broke the protocol: {what}"), 512);
-        self.lose_worker(sid, &why);
-        if let Some(session) = self.sessions.at_mut(sid) {
-            session.launcher = None;
-            session.ptyd = None;
-        }
-        self.lose_ptys(sid);
-        let Some(id) = id else { return };
-        self.order(|order| shoal_proto::supervisor_broker::ToSupervisor::KillSession(Self::order_about(id)(order)), {
-            move |broker, _| broker.order_session(sid)
-        });
     }
 
     /// The worker of a session is gone: what it did ends, the next one is awaited.

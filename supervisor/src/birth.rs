@@ -15,6 +15,7 @@ use shoal_proto::{EDGE_VERSION, Hello, List, Text};
 use shoal_sys::pidfd::Pidfd;
 
 use crate::edges::{self, LauncherChan};
+use crate::groups::{Bounds, Group, Groups};
 use crate::means::Means;
 use crate::roles::{self, Roles, word};
 
@@ -49,6 +50,7 @@ pub(crate) struct Newborn {
     pub(crate) report: OwnedFd,
     /// The broker's ends of broker-launcher and broker-worker.
     pub(crate) ends: Vec<OwnedFd>,
+    pub(crate) group: Option<Group>,
 }
 
 /// Fresh ends of the edges between the broker and the roles of a session.
@@ -80,6 +82,8 @@ pub(crate) struct Makings<'a> {
     pub(crate) roles: &'a Roles,
     pub(crate) kernel: &'a Protected,
     pub(crate) host: &'a Host,
+    /// Where sessions get control groups.
+    pub(crate) groups: Option<&'a Groups>,
     /// Where what a role says goes.
     pub(crate) stderr: BorrowedFd<'a>,
 }
@@ -103,9 +107,14 @@ pub(crate) fn launch(
     let (upper, lower) = edges::ends(edges::SUPERVISOR_LAUNCHER).map_err(Failed::io("make the edges"))?;
     let (report, their_report) = shoal_sys::fd::pipe().map_err(Failed::io("make the edges"))?;
     let null = shoal_sys::fd::null().map_err(Failed::io("open /dev/null"))?;
+    let bounds = Bounds::of(jail.section, &order.limits);
+    let group = makings.groups.map(|groups| groups.make(id, bounds)).transpose();
+    let group = group.map_err(Failed::io("make the session's control group"))?;
+    let memory = group.as_ref().and_then(Group::memory_events);
     let words = vec![word(&format!("shoal-launcher: {id}"))];
     let roles = makings.roles;
-    let fds = [lower.as_fd(), roles.worker.as_fd(), roles.ptyd.as_fd()];
+    let mut fds = vec![lower.as_fd(), roles.worker.as_fd(), roles.ptyd.as_fd()];
+    fds.extend(memory.as_ref().map(AsFd::as_fd));
     let command = roles::command(&roles.launcher, words, &null, makings.stderr, &fds).setsid().die_with_parent();
     let child = make(plan.namespaces, || {
         match (makings.means.enter)(&plan) {
@@ -121,15 +130,25 @@ pub(crate) fn launch(
         1
     })
     .map_err(|e| Failed { remedy: NO_NAMESPACES, ..Failed::io("make the session's first process")(e) })?;
+    if let Some(Err(error)) = group.as_ref().map(|group| group.take_in(child.pid)) {
+        // It has started nothing yet; the reaper takes what is left of it.
+        child.pidfd.signal(libc::SIGKILL).map_err(Failed::io("end the session's first process"))?;
+        return Err(Failed::io("enter the session's control group")(error));
+    }
     drop((their_report, lower));
 
     let mut edge = LauncherChan::from_fd(upper).map_err(Failed::io("open the launcher's edge"))?;
     edge.set_nonblocking(true);
-    let birth =
-        Birth { hello: hello(1), limits: order.limits.clone(), roots: List::default(), domain: plan.domain.clone() };
+    let birth = Birth {
+        hello: hello(1),
+        limits: order.limits.clone(),
+        roots: List::default(),
+        domain: plan.domain.clone(),
+        memory_events: memory.is_some(),
+    };
     let their_ends: Vec<BorrowedFd<'_>> = [&section].into_iter().chain(&ends.session).map(AsFd::as_fd).collect();
     edge.send(&ToLauncher::Birth(birth), &their_ends).map_err(|e| Failed::at(format!("send the birth: {e}"), 0))?;
-    Ok(Newborn { pid: child.pid, launcher: child.pidfd, edge, report, ends: ends.broker })
+    Ok(Newborn { pid: child.pid, launcher: child.pidfd, edge, report, ends: ends.broker, group })
 }
 
 /// The directory a session starts in, without symbolic links: the view is made of real paths.

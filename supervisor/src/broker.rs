@@ -84,7 +84,7 @@ impl Kernel {
                 namespaces: self.host.namespaces,
                 landlock_abi: self.host.landlock_abi,
                 seccomp: self.host.seccomp,
-                cgroup: false,
+                cgroup: self.groups.is_some(),
                 missing: Text::cut(&self.host.missing),
             },
             adopt: u32::try_from(adopt).unwrap_or(u32::MAX),

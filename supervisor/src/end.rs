@@ -8,6 +8,7 @@ use shoal_proto::supervisor_broker::{Killed, SessionId, ToBroker};
 use shoal_proto::supervisor_launcher::{Kill, ToLauncher};
 use shoal_sys::procfs;
 
+use crate::groups::Group;
 use crate::kernel::Kernel;
 use crate::log;
 use crate::on_launcher::signal;
@@ -74,6 +75,11 @@ impl Kernel {
     pub(crate) fn on_launcher_gone(&mut self, id: SessionId, now: Instant) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let seen = std::mem::take(&mut session.seen);
+        if let Some(group) = session.group.as_ref().filter(|group| group.is_populated())
+            && let Err(e) = group.kill()
+        {
+            log::line(&format!("{}: cannot end its control group: {e}", session.label()));
+        }
         if let Phase::Ending(ending) = &mut session.phase {
             ending.known.extend(seen);
             ending.kill_at = None;
@@ -89,7 +95,8 @@ impl Kernel {
         note_descendants(&mut ending.known);
         let (survived, ended): (Vec<_>, Vec<_>) = ending.known.iter().partition(|(key, _)| is_there(**key));
         let over = now >= ending.began + GIVE_UP;
-        if !survived.is_empty() && !over {
+        let is_populated = session.group.as_ref().is_some_and(Group::is_populated);
+        if (is_populated || !survived.is_empty()) && !over {
             for (key, _) in &survived {
                 kill_exactly(**key);
             }
@@ -107,7 +114,14 @@ impl Kernel {
             duration_ms: u64::try_from(duration).unwrap_or(u64::MAX),
         });
         log::detail(&format!("{}: gone", session.label()));
-        self.sessions.remove(&id);
+        if let Some(session) = self.sessions.remove(&id)
+            && let Some(Err(e)) = session.group.as_ref().map(Group::remove)
+        {
+            log::line(&format!("{}: cannot remove its control group: {e}", session.label()));
+        }
+        if let Some(groups) = &self.groups {
+            groups.sweep();
+        }
         if let Some(killed) = killed {
             self.tell_broker(&ToBroker::Killed(killed), &[]);
         }

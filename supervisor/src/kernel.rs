@@ -15,6 +15,7 @@ use shoal_sys::signal::SignalFd;
 
 use crate::drain::Drain;
 use crate::edges::BrokerChan;
+use crate::groups::Groups;
 use crate::lifecycle::{Act, Life};
 use crate::listener::Listener;
 use crate::means::Means;
@@ -48,6 +49,8 @@ pub(crate) struct Kernel {
     pub(crate) state: StateDir,
     pub(crate) listener: Listener,
     pub(crate) roles: Roles,
+    /// The part of the host's control groups that is this kernel's own, if one is.
+    pub(crate) groups: Option<Groups>,
     /// What the host offers, found by trial at start.
     pub(crate) host: Host,
     /// Places of this kernel that no session sees or changes.

@@ -14,6 +14,7 @@ mod drain;
 mod edges;
 mod end;
 mod fault;
+mod groups;
 mod kernel;
 mod lifecycle;
 mod listener;

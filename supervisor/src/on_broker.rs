@@ -106,8 +106,14 @@ impl Kernel {
         } else {
             std::os::fd::AsFd::as_fd(&null)
         };
-        let makings =
-            Makings { means: self.means, roles: &self.roles, kernel: &self.protected, host: &self.host, stderr };
+        let makings = Makings {
+            means: self.means,
+            roles: &self.roles,
+            kernel: &self.protected,
+            host: &self.host,
+            groups: self.groups.as_ref(),
+            stderr,
+        };
         let newborn = birth::launch(&makings, section, &order, id)?;
         self.next_session += 1;
         let session = Session {
@@ -126,6 +132,8 @@ impl Kernel {
             ptyd: Role::new(),
             freeze: None,
             pulse: Pulse::new(now),
+            fault: None,
+            group: newborn.group,
             seen: std::collections::BTreeMap::new(),
         };
         log::detail(&format!("{}: launcher {}", session.label(), session.pid));

@@ -7,7 +7,7 @@ use shoal_chan::{ChanError, Received};
 use shoal_proto::hello::{ExitStatus, SessionRole};
 use shoal_proto::supervisor_broker::{Frozen, Ping, RoleExit, RoleUp, SessionId, SessionUp, ToBroker};
 use shoal_proto::supervisor_launcher::{Generation, RoleDied, RoleStarted, ToLauncher, ToSupervisor};
-use shoal_proto::{EDGE_VERSION, Violation};
+use shoal_proto::{EDGE_VERSION, Text, Violation};
 use shoal_sys::process::Exit;
 
 use crate::birth::{self, Failed};
@@ -20,7 +20,8 @@ impl Kernel {
     /// Takes what a launcher sent. Its words are hostile input: one wrong message ends the session.
     pub(crate) fn on_launcher_ready(&mut self, id: SessionId, now: Instant) {
         for _ in 0..BATCH {
-            let Some(session) = self.sessions.get_mut(&id) else { return };
+            // One that broke the edge is not listened to again.
+            let Some(session) = self.sessions.get_mut(&id).filter(|session| session.fault.is_none()) else { return };
             // A peer that takes nothing more may still have said something.
             let _unsent = session.edge.flush();
             match session.edge.try_recv() {
@@ -39,8 +40,9 @@ impl Kernel {
     }
 
     fn distrust(&mut self, id: SessionId, fault: &str, now: Instant) {
-        if let Some(session) = self.sessions.get(&id) {
+        if let Some(session) = self.sessions.get_mut(&id) {
             log::line(&format!("{}: its launcher broke the edge ({fault}): killing it", session.label()));
+            session.fault = Some(fault.to_owned());
         }
         self.kill_launcher(id, now);
     }
@@ -111,7 +113,7 @@ impl Kernel {
         if trial { self.on_trial(Err(failed)) } else { self.tell_failed(order, failed) }
     }
 
-    fn on_role_died(&mut self, id: SessionId, RoleDied { role, status }: RoleDied, now: Instant) {
+    fn on_role_died(&mut self, id: SessionId, RoleDied { role, status, fault }: RoleDied, now: Instant) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         if let Phase::Born { order, .. } = session.phase {
             let failed = Failed::at(format!("start the {role:?} ({status:?})"), 0);
@@ -124,7 +126,7 @@ impl Kernel {
         let delay = slot.died(now);
         let restart_in_ms = delay.map(|delay| u32::try_from(delay.as_millis()).unwrap_or(u32::MAX));
         log::line(&format!("{}: {role:?} ended with {status:?}; restart in {restart_in_ms:?} ms", session.label()));
-        let exit = RoleExit { session: id, role, status, restart_in_ms };
+        let exit = RoleExit { session: id, role, status, restart_in_ms, fault };
         self.tell_broker(&ToBroker::RoleExit(exit), &[]);
         if delay.is_some_and(|delay| delay.is_zero()) {
             self.start_role(id, role);
@@ -230,21 +232,26 @@ impl Kernel {
             Phase::Born { order, .. } => {
                 let order = *order;
                 let step = birth::read_failure(&session.report);
-                let failed =
-                    step.unwrap_or_else(|| Failed::at(format!("start the launcher (it ended with {exit})"), 0));
+                let why = session.fault.take().map_or_else(|| format!("it ended with {exit}"), |fault| broke(&fault));
+                let failed = step.unwrap_or_else(|| Failed::at(format!("start the launcher ({why})"), 0));
                 self.fail_birth(id, order, failed, now);
             }
             Phase::Up => {
                 log::line(&format!("{}: its launcher ended with {exit}", session.label()));
-                let role =
-                    RoleExit { session: id, role: SessionRole::Launcher, status: status(exit), restart_in_ms: None };
-                self.tell_broker(&ToBroker::RoleExit(role), &[]);
+                let fault = session.fault.as_deref().map(Text::cut).unwrap_or_default();
+                let (role, status) = (SessionRole::Launcher, status(exit));
+                let exit = RoleExit { session: id, role, status, restart_in_ms: None, fault };
+                self.tell_broker(&ToBroker::RoleExit(exit), &[]);
                 self.begin_end(id, None, now);
             }
             Phase::Ending(_) => {}
         }
         self.on_launcher_gone(id, now);
     }
+}
+
+fn broke(fault: &str) -> String {
+    format!("it broke the edge: {fault}")
 }
 
 /// Signals the launcher through its handle.

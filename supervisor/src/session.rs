@@ -17,6 +17,7 @@ use shoal_sys::procfs::Process;
 
 use crate::backoff::Backoff;
 use crate::edges::LauncherChan;
+use crate::groups::Group;
 
 /// From the fork to READY.
 pub(crate) const BIRTH: Duration = Duration::from_secs(10);
@@ -57,6 +58,10 @@ pub(crate) struct Session {
     pub(crate) ptyd: Role,
     pub(crate) freeze: Option<Freeze>,
     pub(crate) pulse: Pulse,
+    /// Its control group, where there are any.
+    pub(crate) group: Option<Group>,
+    /// What its launcher did that no launcher does, if it is ended for that.
+    pub(crate) fault: Option<String>,
     /// Processes listed before a kill that nobody ordered.
     pub(crate) seen: BTreeMap<(i32, u64), HostProcess>,
 }

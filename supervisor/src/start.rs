@@ -15,6 +15,7 @@ use shoal_sys::rlimit::{Limit, raise_to_hard};
 use shoal_sys::signal::SignalFd;
 
 use crate::fault::{StartError, because};
+use crate::groups::Groups;
 use crate::kernel::{Kernel, clock, wall_ns};
 use crate::lifecycle::Life;
 use crate::listener::Listener;
@@ -25,6 +26,9 @@ use crate::roles::Roles;
 use crate::state::StateDir;
 use crate::watch::Watch;
 use crate::{log, notify};
+
+/// C11 among a host's claims.
+const MEMORY_IS_BOUNDED: u16 = 1 << 10;
 
 /// Brings the kernel up to the point where its loop runs.
 pub(crate) fn start(options: Options, vars: Vars, means: Means) -> Result<Kernel, StartError> {
@@ -90,6 +94,8 @@ fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
     let executable = std::fs::canonicalize(&executable).unwrap_or(executable);
     let roles = Roles::find(&executable)?;
     let now = clock();
+    // While this process is alone in its group.
+    let groups = Groups::take();
     let compiled = Run::start(&files, &roles, now).and_then(|run| run.wait(&options));
     let policy = match compiled {
         Ok(policy) => policy,
@@ -102,9 +108,12 @@ fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
     };
     let runtime = vars.path("XDG_RUNTIME_DIR");
     let protected = protected(&state, &listener, &roles, &files, runtime);
-    let host = (means.probe)(&Target { kernel: &protected, state: &state.path, socket: &listener.path });
+    let mut host = (means.probe)(&Target { kernel: &protected, state: &state.path, socket: &listener.path });
     if !host.missing.is_empty() {
         log::line(&format!("sessions get no full jail ({}): {}", host.level(), host.missing));
+    }
+    if groups.as_ref().is_some_and(Groups::bounds_memory) {
+        host.claims |= MEMORY_IS_BOUNDED;
     }
     let watch = match Watch::new(&files) {
         Ok(watch) => Some(watch),
@@ -121,6 +130,7 @@ fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
         state,
         listener,
         roles,
+        groups,
         host,
         protected,
         files,

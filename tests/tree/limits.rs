@@ -47,6 +47,41 @@ fn broken_frames_end_the_connection_without_a_word() {
     kernel.attach("default").value("1");
 }
 
+/// Connections and sessions are counted, but not so that one person meets a limit in a day's work.
+#[test]
+fn one_person_has_fifty_sessions_and_opens_sixteen_more_at_once() {
+    let place = Place::new();
+    let kernel = Kernel::start(&place);
+    let mut clients: Vec<_> = (0..66).map(|_| kernel.connect()).collect();
+    for client in &mut clients {
+        client.ok("kernel.version", json!({}));
+    }
+    let mut at_once = clients.split_off(50);
+    for (n, client) in clients.iter_mut().enumerate() {
+        client.attach(&format!("s{n}"));
+    }
+    let session =
+        |n: usize| json!({"session": format!("c{n}"), "client": {"kind": "test", "name": "test", "tty": false}});
+    let sent: Vec<i64> =
+        at_once.iter_mut().enumerate().map(|(n, client)| client.send("session.attach", session(n))).collect();
+    for (client, id) in at_once.iter_mut().zip(sent) {
+        client.answer(id).expect("attached");
+    }
+    for (n, client) in clients.iter_mut().chain(&mut at_once).enumerate() {
+        assert_eq!(client.render(&format!("{n} + 1")), (n + 1).to_string());
+    }
+}
+
+#[test]
+fn a_limit_names_itself_and_how_it_is_changed() {
+    let place = Place::new();
+    let kernel = Kernel::start_with(&place, |kernel| drop(kernel.args(["--limit", "sessions=1"])));
+    let _kept = kernel.attach("a");
+    let refused = kernel.connect().err("session.attach", json!({"session": "b"}));
+    assert_eq!((refused.code, &refused.data), (-32040, &json!({"limit": "sessions", "max": 1, "used": 1})));
+    assert!(refused.message.contains("--limit sessions=N"), "{}", refused.message);
+}
+
 #[test]
 fn a_giant_frame_is_cut_while_it_is_read() {
     let place = Place::new();

@@ -9,6 +9,7 @@ mod commands;
 mod faults;
 mod guides;
 mod isolation;
+mod journal_file;
 mod language;
 mod limits;
 mod many_terminals;

@@ -14,7 +14,7 @@ use shoal_eval::host::Dir;
 use shoal_eval::place::{Env, Place};
 use shoal_eval::request::{Evaluators, State};
 use shoal_eval::stack::{self, Threads, Used};
-use shoal_proto::broker_worker::{Cancel, Method, OpenRun, Prepare, Setup, ToBroker, ToWorker, WorkerHello};
+use shoal_proto::broker_worker::{Cancel, Distrust, Method, OpenRun, Prepare, Setup, ToBroker, ToWorker, WorkerHello};
 use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
 use shoal_proto::launcher_worker::RunId;
 use shoal_proto::{Bytes, List, Text, Violation};
@@ -86,10 +86,14 @@ pub(crate) fn serve(launcher_end: OwnedFd, broker_end: OwnedFd) -> Result<(), Ch
     std::thread::Builder::new().name("broker".into()).spawn(move || listener.read(from_broker, epoch))?;
     let restored = Arc::clone(&session);
     stack::spawn_evaluator("restore", move || watches::restore(&restored))?;
+    let teller = Arc::clone(&session);
     let end = launcher.listen(from_launcher, move |_generation, end| adopt(&session, end));
     match end {
         ChanError::Closed => Ok(()),
-        other => Err(other),
+        other => {
+            teller.distrust_launcher(&other);
+            Err(other)
+        }
     }
 }
 
@@ -224,6 +228,14 @@ impl Session {
         self.broker.send(&ToBroker::Hello(hello), &[])?;
         self.broker.tell_again()?;
         Ok(epoch)
+    }
+
+    /// The launcher broke its edge: its session is not to go on.
+    fn distrust_launcher(&self, fault: &ChanError) {
+        let what = Text::cut(&fault.to_string());
+        if let Err(error) = self.broker.send(&ToBroker::Distrust(Distrust { what }), &[]) {
+            crate::note_edge(&error);
+        }
     }
 
     /// A fresh broker is told of the watches, by a thread that can wait for its answer.

@@ -82,7 +82,8 @@ impl Store {
         Ok(Adopted { hash: done.hash, len: done.len, stored: done.stored })
     }
 
-    pub(crate) fn has_blob(&self, hash: &Digest) -> Result<bool, JournalError> {
+    /// Whether bytes of this hash are stored.
+    pub fn has_blob(&self, hash: &Digest) -> Result<bool, JournalError> {
         let found = self.db.prepare_cached("SELECT 1 FROM blob WHERE hash = ?1")?.query_row(params![hash], |_| Ok(()));
         Ok(found.optional()?.is_some())
     }

@@ -76,7 +76,6 @@ impl Broker {
         let Some(client) = self.clients.at_mut(conn) else { return };
         if new.is_some() {
             client.attached.set(true);
-            client.place = None;
         }
         let held = client.step(|phase| phase.end_attach(new));
         for frame in held {

@@ -70,7 +70,11 @@ impl Broker {
         let Some(client) = self.clients.at_mut(conn) else { return };
         match client.step(|phase| phase.on_frame(frame)) {
             Step::Held => {}
-            Step::Dispatch(frame) => self.on_request(conn, frame),
+            Step::Dispatch(frame) => {
+                // Whoever speaks is counted among the connections from now on, and keeps nobody in the backlog.
+                client.place = None;
+                self.on_request(conn, frame);
+            }
             Step::Surplus(frame) => self.refuse_surplus(conn, frame),
         }
     }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use shoal_journal::Kind;
 use shoal_leash::{Verdict, judge};
 use shoal_proto::broker_worker::{Position, Prepare, Run as RunMessage, ToWorker};
+use shoal_proto::hello::SessionRole;
 use shoal_proto::{Bytes, Text};
 use shoal_wire::params::Empty;
 use shoal_wire::params::exec::Exec;
@@ -103,7 +104,7 @@ impl Broker {
     pub(crate) fn on_planned(&mut self, sid: Sid, run: u64, claim: Claim) {
         let mine = self.planning.get(&run).is_some_and(|planning| planning.caller.sid == sid);
         if !mine {
-            return self.violated(sid, "a claim for somebody else's plan");
+            return self.violated(sid, SessionRole::Worker, "a claim for somebody else's plan");
         }
         let Some(planning) = self.planning.remove(&run) else { return };
         self.tell_worker(sid, ToWorker::Discard(RunMessage { run }));

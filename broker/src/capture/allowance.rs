@@ -47,7 +47,7 @@ impl Allowed {
     }
 
     /// Takes so many bytes of every cap, or of none.
-    pub(super) fn take(&mut self, bytes: u64) -> bool {
+    pub(crate) fn take(&mut self, bytes: u64) -> bool {
         for (at, allowance) in self.of.iter().enumerate() {
             if !allowance.take(bytes) {
                 self.of.iter().take(at).for_each(|taken| taken.give_back(bytes));
@@ -59,7 +59,7 @@ impl Allowed {
     }
 
     /// The stream is stored: it counts by what it takes on the disk.
-    pub(super) fn settle(mut self, stored: u64) {
+    pub(crate) fn settle(mut self, stored: u64) {
         let surplus = self.taken.saturating_sub(stored);
         self.of.iter().for_each(|allowance| allowance.give_back(surplus));
         self.taken = 0;

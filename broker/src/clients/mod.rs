@@ -63,7 +63,7 @@ pub(crate) struct Client {
     pub(crate) peer: Peer,
     /// Told to the reader: attached connections may be silent.
     pub(crate) attached: Rc<std::cell::Cell<bool>>,
-    /// Its place among the unattached; given back at the first attachment.
+    /// Its place among those that have said nothing; given back at the first request.
     pub(crate) place: Option<OwnedSemaphorePermit>,
     tasks: Vec<AbortHandle>,
 }

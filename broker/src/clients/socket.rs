@@ -51,7 +51,7 @@ impl Frame {
     }
 }
 
-/// Accepts connections of the kernel's own uid while there is a place among the unattached. Ends when the loop is gone.
+/// Accepts connections of the kernel's own uid while there is a place among those that have said nothing. Ends when the loop is gone.
 pub(crate) async fn accept(listener: UnixListener, uid: u32, places: Arc<Semaphore>, wakes: mpsc::Sender<Wake>) {
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -129,8 +129,8 @@ async fn read_frames(
     let mut buffer = vec![0; READ];
     let mut begun: Option<Instant> = None;
     let mut last_frame = Instant::now();
+    let mut silence = Duration::from_millis(limits::UNATTACHED_SILENCE_MS);
     loop {
-        let silence = Duration::from_millis(limits::UNATTACHED_SILENCE_MS);
         let until = match begun {
             Some(begun) => Some(begun + frame_time),
             None => (!attached.get()).then(|| last_frame + silence),
@@ -155,6 +155,7 @@ async fn read_frames(
                     let hold = hold(&requests, &budget, bytes.len()).await?;
                     wakes.send(Wake::Frame(id, Frame { bytes, hold })).await.map_err(|_| closed())?;
                     last_frame = Instant::now();
+                    silence = Duration::from_millis(limits::UNATTACHED_PAUSE_MS);
                     begun = None;
                 }
                 Fed::TooLong => return Err(violation("frame above 16 MiB")),

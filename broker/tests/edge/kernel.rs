@@ -352,7 +352,8 @@ impl Supervisor {
         session.memory.end();
         session.memory = Memory::new("/", self.crash.clone());
         let status = ExitStatus { code: None, signal: Some(11) };
-        let exit = RoleExit { session: id, role: SessionRole::Worker, status, restart_in_ms: Some(0) };
+        let exit =
+            RoleExit { session: id, role: SessionRole::Worker, status, restart_in_ms: Some(0), fault: Text::default() };
         edge.send(&ToBroker::RoleExit(exit), &[]).expect("sent");
         let [_, worker] = Self::ends(&session.memory);
         let up = RoleUp { session: id, role: SessionRole::Worker, generation: 1 };

@@ -52,6 +52,23 @@ fn the_sources_of_plans_are_counted_in_bytes() {
 }
 
 #[test]
+fn what_a_session_stores_has_an_end_and_is_counted_once() {
+    let kernel = Kernel::with(&[("capture_session_cap_bytes", 100_000)]);
+    let mut client = kernel.attach("a");
+    let mut store = |client: &mut Client, letter: &str| {
+        client.ok("exec", json!({"src": format!("store 30000 {letter}"), "position": "value"}))["render"].to_string()
+    };
+    for letter in ["x", "y", "x", "y", "x", "z"] {
+        let stored = store(&mut client, letter);
+        assert!(stored.contains("hash"), "{letter}: {stored}");
+    }
+    let refused = store(&mut client, "w");
+    assert!(refused.contains("-32040") && refused.contains("may still keep"), "{refused}");
+    // Another session has its own.
+    assert!(store(&mut kernel.attach("b"), "w").contains("hash"));
+}
+
+#[test]
 fn a_connection_too_many_is_told_so_and_closed() {
     let kernel = Kernel::with(&[("connections", 2)]);
     let mut kept = [kernel.attach("a"), kernel.attach("a")];
@@ -60,6 +77,18 @@ fn a_connection_too_many_is_told_so_and_closed() {
     assert_eq!((code, &data["limit"]), (-32040, &json!("connections")));
     assert_eq!(surplus.frame(), None);
     kept.iter_mut().for_each(|client| drop(client.ok("task.list", json!({}))));
+}
+
+#[test]
+fn connections_that_spoke_keep_nobody_waiting() {
+    let kernel = Kernel::with(&[("unattached", 2)]);
+    let mut clients: Vec<Client> = (0..8).map(|_| kernel.connect()).collect();
+    for client in &mut clients {
+        client.ok("kernel.version", json!({}));
+    }
+    for (n, client) in clients.iter_mut().enumerate() {
+        client.ok("session.attach", json!({"session": format!("s{n}")}));
+    }
 }
 
 #[test]

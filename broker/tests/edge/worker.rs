@@ -224,6 +224,14 @@ impl End {
                 let params = Bytes::new(params).expect("fits");
                 self.send(ToBroker::UpCall(UpCall { call: run, run, method: UpMethod::Resource, params }));
             }
+            "store" => {
+                let (length, letter) = source.trim_start_matches("store ").split_once(' ').expect("two words");
+                let bytes = letter.repeat(length.parse().expect("a length"));
+                let memfd = shoal_sys::memfd::sealed("blob", bytes.as_bytes()).expect("made");
+                let params = Bytes::new("{}").expect("fits");
+                let call = ToBroker::UpCall(UpCall { call: run, run, method: UpMethod::BlobPut, params });
+                self.edge.send(&call, &[std::os::fd::AsFd::as_fd(&memfd)]).ok();
+            }
             _ => self.finish(run, Ending::Value, source.split_once(' ').map_or("", |(_, rest)| rest)),
         }
     }

@@ -300,6 +300,13 @@ pub struct Capture {
     pub stderr: bool,
 }
 
+/// The launcher said something to the worker that no launcher says. The worker ends after this; the session ends with it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Distrust {
+    /// Which rule was broken.
+    pub what: Text<512>,
+}
+
 /// An execution a worker still has when a broker adopts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct OpenRun {
@@ -371,5 +378,7 @@ edge! {
         7 Capture(Capture) Control [1; PipeRead],
         /// A top-level statement ended.
         8 Statement(Statement) Control [0;],
+        /// The launcher broke the edge to the worker.
+        9 Distrust(Distrust) Control [0;],
     }
 }

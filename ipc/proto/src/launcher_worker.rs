@@ -92,6 +92,8 @@ pub struct Exited {
     pub left: u32,
     /// It was ended because it had used all the CPU time it was allowed.
     pub cpu_limited: bool,
+    /// It was ended because its session had used all the memory it was allowed.
+    pub memory_limited: bool,
 }
 
 /// What to signal.

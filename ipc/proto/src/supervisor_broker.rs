@@ -165,6 +165,8 @@ pub struct RoleExit {
     pub status: ExitStatus,
     /// When it is started again; `None`: not by itself, because it is the launcher, or because it died too often.
     pub restart_in_ms: Option<u32>,
+    /// What it did that no role does, if it was ended for that; empty otherwise.
+    pub fault: Text<512>,
 }
 
 /// A role was started again, with a fresh end in the message.

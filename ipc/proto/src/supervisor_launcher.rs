@@ -84,15 +84,19 @@ pub struct Birth {
     pub roots: List<Text<4096>, 256>,
     /// What it confines itself to.
     pub domain: Domain,
+    /// Descriptor 6 has the counters of the session's memory bound.
+    pub memory_events: bool,
 }
 
 /// A role ended or could not be started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct RoleDied {
     /// Which role.
     pub role: SessionRole,
     /// How it ended.
     pub status: ExitStatus,
+    /// What it did that no role does, if it was ended for that; empty otherwise.
+    pub fault: Text<512>,
 }
 
 /// A role runs and has confined itself.

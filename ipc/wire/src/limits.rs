@@ -15,8 +15,10 @@ pub const UNREAD_OUTPUT_BYTES: usize = 32 * 1024 * 1024;
 pub const PIPELINED_REQUESTS: usize = 256;
 /// Request text of one connection in work, for the same purpose.
 pub const PIPELINED_BYTES: usize = 32 * 1024 * 1024;
-/// A connection without attachment is closed after this much silence.
+/// A connection that has said nothing yet is closed after this much silence: others may be waiting for its place.
 pub const UNATTACHED_SILENCE_MS: u64 = 10_000;
+/// One that has spoken and is not attached waits for nobody's place, so it may think longer.
+pub const UNATTACHED_PAUSE_MS: u64 = 60_000;
 /// Time new connections wait for a broker that is away before they are told to try again.
 pub const BACKLOG_WAIT_MS: u64 = 500;
 
@@ -81,7 +83,8 @@ pub struct Quota {
 
 /// Every quota of a kernel.
 pub const QUOTAS: &[Quota] = &[
-    Quota { name: "connections", default: 64 },
+    // As many as there may be sessions: whoever opens a session attaches to it.
+    Quota { name: "connections", default: 256 },
     Quota { name: "unattached", default: 16 },
     Quota { name: "sessions", default: 256 },
     Quota { name: "execs_per_session", default: 16 },

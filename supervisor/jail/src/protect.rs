@@ -52,8 +52,9 @@ const HOME_NAMES: &[&str] = &[
 
 /// Parts of a repository that git obeys by itself.
 const GIT_NAMES: &[&str] = &["hooks", "config", "config.worktree", "info/attributes"];
-/// Files beside a repository that programs obey when its directory is entered or opened.
-const PROJECT_NAMES: &[&str] = &[".envrc", ".vscode/tasks.json", ".vscode/launch.json", ".idea/runConfigurations"];
+/// What is beside a repository that programs obey when its directory is entered or opened. Whole directories of editors,
+/// so that no file that is not there yet can be put beside the others.
+const PROJECT_NAMES: &[&str] = &[".envrc", ".vscode", ".idea"];
 
 /// The existing protected places of a home directory.
 pub(crate) fn in_home(home: &Path) -> Vec<PathBuf> {

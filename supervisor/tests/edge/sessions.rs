@@ -87,7 +87,7 @@ fn a_dead_worker_is_replaced_five_times() {
     let worker = SessionRole::Worker;
     let mut delays = Vec::new();
     for generation in 2..4 {
-        let died = RoleDied { role: worker, status: gone(11) };
+        let died = RoleDied { role: worker, status: gone(11), fault: shoal_proto::Text::default() };
         launcher.edge.send(&launcher::ToSupervisor::RoleDied(died), &[]).unwrap();
         let (exit, _) = broker.expect(variant!(ToBroker::RoleExit));
         assert_eq!((exit.session, exit.role, exit.status), (up.session, worker, gone(11)));
@@ -103,7 +103,7 @@ fn a_dead_worker_is_replaced_five_times() {
     }
     // Without waiting for the restarts: three more deaths are too many.
     for _ in 0..3 {
-        let died = RoleDied { role: worker, status: gone(11) };
+        let died = RoleDied { role: worker, status: gone(11), fault: shoal_proto::Text::default() };
         launcher.edge.send(&launcher::ToSupervisor::RoleDied(died), &[]).unwrap();
         delays.push(broker.expect(variant!(ToBroker::RoleExit)).0.restart_in_ms);
     }

@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests start processes, make directories and measure deadlines")]
 
 pub mod client;
+pub mod control_group;
 pub mod kernel;
 pub mod mcp;
 pub mod mounts;
@@ -17,6 +18,7 @@ pub mod programs;
 pub mod terminal;
 
 pub use client::{Client, RpcError};
+pub use control_group::ControlGroup;
 pub use kernel::Kernel;
 pub use mcp::Mcp;
 pub use place::Place;

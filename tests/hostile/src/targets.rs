@@ -45,6 +45,8 @@ pub struct Targets {
     pub work: PathBuf,
     /// Where the kernel's programs are.
     pub programs: PathBuf,
+    /// The kernel's control group.
+    pub group: PathBuf,
     /// A program that says who it runs as and has the set-user-ID bit of root.
     pub setuid: PathBuf,
 }

@@ -1,11 +1,13 @@
 //! What a hostile role says to the sides above it: messages no honest one sends.
 
 mod frames;
+mod launcher;
 mod words;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+pub use launcher::{by_launcher, launcher};
 use shoal_chan::{Chan, Receiver};
 use shoal_proto::broker_worker::{Ending, Finished, Prepared, ToBroker, ToWorker, WorkerHello};
 use shoal_proto::{Bytes, EDGE_VERSION, Header, Hello, List, Message, Text, broker_ptyd, launcher_worker};
@@ -102,7 +104,12 @@ impl<Tx: Message, Rx: Message> Raw<Tx, Rx> {
 
     /// The next message.
     pub fn recv(&mut self) -> io::Result<Rx> {
-        self.receiver.recv().map(|received| received.msg).map_err(|error| io::Error::other(error.to_string()))
+        self.recv_with_fds().map(|received| received.msg)
+    }
+
+    /// The next message and its descriptors.
+    pub fn recv_with_fds(&mut self) -> io::Result<shoal_chan::Received<Rx>> {
+        self.receiver.recv().map_err(|error| io::Error::other(error.to_string()))
     }
 
     /// Sends a message as it should be.

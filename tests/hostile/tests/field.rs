@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
-use shoal_harness::{Client, Kernel, Place};
+use shoal_harness::{Client, ControlGroup, Kernel, Place};
 use shoal_hostile::Targets;
 
 use crate::human::Human;
@@ -109,19 +109,32 @@ pub(crate) struct Field {
     pub(crate) kernel: Kernel,
     bearer: String,
     pub(crate) ground: Ground,
+    /// The part of the host's control groups that the kernel has; `None` where this user can give it none.
+    pub(crate) group: Option<ControlGroup>,
 }
 
 impl Field {
     /// Starts a kernel on a ground; `change` may extend its command line.
     pub(crate) fn start(ground: Ground, change: impl FnOnce(&mut Command)) -> Self {
-        let kernel = Kernel::start_with(&ground.place, change);
+        let group = ControlGroup::new(&ground.place);
+        let kernel = start_kernel(&ground, group.as_ref(), change);
         let mut human = kernel.connect();
         let attached = human.attach("human");
         assert_eq!(attached["session"], json!("human"), "{attached}");
         let token = human.ok("token.create", json!({"principal": "agent:scoped"}));
         human.ok("session.kill", json!({"session": "human"}));
         let bearer = token["token"].as_str().expect("a bearer").to_owned();
-        Self { kernel, bearer, ground }
+        Self { kernel, bearer, ground, group }
+    }
+
+    /// Starts another kernel in the place of one that was killed.
+    pub(crate) fn restart(&mut self) {
+        self.kernel = start_kernel(&self.ground, self.group.as_ref(), |_| {});
+    }
+
+    /// Starts a kernel with other programs in the places of some of its own.
+    pub(crate) fn with(replaced: &[(&str, &Path)]) -> Self {
+        Self::start(Ground::new(replaced), |_| {})
     }
 
     /// Starts a kernel that has some layers taken away, by their names in the table, separated by commas.
@@ -166,7 +179,12 @@ impl Field {
     /// What an attacker is told.
     pub(crate) fn targets(&self) -> Targets {
         let one = |name: &str| self.kernel.pids_of(name).first().copied().unwrap_or_default();
-        Targets { supervisor: self.kernel.pid(), broker: one("shoal-broker"), ..self.ground.targets() }
+        Targets {
+            supervisor: self.kernel.pid(),
+            broker: one("shoal-broker"),
+            group: self.group.as_ref().map(|group| group.dir().join("kernel")).unwrap_or_default(),
+            ..self.ground.targets()
+        }
     }
 
     /// Tries everything as the user, outside every session.
@@ -240,6 +258,17 @@ impl Field {
         // Told to whoever was attached.
         assert!(client.call("session.snapshot", json!({})).is_err());
     }
+}
+
+fn start_kernel(ground: &Ground, group: Option<&ControlGroup>, change: impl FnOnce(&mut Command)) -> Kernel {
+    Kernel::start_by(&ground.place, |kernel| {
+        let mut command = match group {
+            Some(group) => group.command(&ground.place, kernel),
+            None => ground.place.command(kernel),
+        };
+        change(&mut command);
+        command
+    })
 }
 
 fn policy(place: &Place) -> String {

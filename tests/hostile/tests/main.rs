@@ -9,7 +9,9 @@
 mod afterlife;
 mod expected;
 mod field;
+mod groups;
 mod human;
+mod launchers;
 mod layers;
 mod roles;
 mod sessions;

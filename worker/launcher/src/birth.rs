@@ -14,12 +14,14 @@ use shoal_sys::{fd, memfd};
 
 use crate::edge;
 use crate::launcher::{Launcher, SupervisorEdge};
+use crate::memory::MemoryEvents;
 use crate::roles::Roles;
 
 /// Fixed descriptors of a session's launcher.
 const SUPERVISOR_FD: i32 = 3;
 const WORKER_FD: i32 = 4;
 const PTYD_FD: i32 = 5;
+const MEMORY_FD: i32 = 6;
 /// The supervisor sends the birth right after it made the jail.
 const BIRTH_TIME: Duration = Duration::from_secs(10);
 /// A compiled section: thirteen lists of paths at most.
@@ -40,10 +42,12 @@ pub(crate) fn run(signals: SignalFd) -> io::Result<ExitCode> {
     let Received { msg: ToLauncher::Birth(birth), fds } = received else {
         return Err(io::Error::other("the first message of the supervisor is not a birth"));
     };
+    let memory = birth.memory_events.then(|| fd::inherited(MEMORY_FD).map(MemoryEvents::new)).transpose()?;
     let roles = Roles::new(worker_image, Some(ptyd_image), Vec::new(), Vec::new());
     match born(birth, fds, roles, signals) {
         Ok(mut launcher) => {
             launcher.supervisor = Some(supervisor);
+            launcher.memory = memory;
             launcher.serve()?;
             Ok(ExitCode::SUCCESS)
         }

@@ -36,14 +36,16 @@ impl Launcher {
         let Some((serial, record)) = self.commands.reaped(reaped.pid) else {
             return self.orphans.reaped(reaped.pid);
         };
-        let who = record.who;
+        let (who, memory_kills) = (record.who, record.memory_kills);
         let left = self.left_of(serial);
         match who {
             Who::Terminal(id) => self.on_terminal_end(id, status),
             Who::Command { id, epoch, .. } if epoch == self.roles.epoch => {
                 let cpu_us = u64::try_from(reaped.cpu.as_micros()).unwrap_or(u64::MAX);
                 let cpu_limited = self.is_cpu_limited(status, reaped.cpu);
-                let exited = Exited { id, status, cpu_us, peak_kib: reaped.peak_kib, left, cpu_limited };
+                let memory_limited = !cpu_limited && self.is_memory_limited(status, memory_kills);
+                let peak_kib = reaped.peak_kib;
+                let exited = Exited { id, status, cpu_us, peak_kib, left, cpu_limited, memory_limited };
                 self.tell_worker(&ToWorker::Exited(exited), &[]);
             }
             Who::Command { .. } => {}
@@ -56,6 +58,12 @@ impl Launcher {
         let by = status.signal.map(i32::from);
         let is_spent = |limit: u64| cpu + TICK >= Duration::from_secs(limit);
         by == Some(libc::SIGXCPU) || by == Some(libc::SIGKILL) && self.cpu_limit().is_some_and(is_spent)
+    }
+
+    /// Whether the machine's kernel ended a program because its session had used up its memory: it sends SIGKILL, and counts.
+    fn is_memory_limited(&self, status: ExitStatus, kills_before: u64) -> bool {
+        status.signal.map(i32::from) == Some(libc::SIGKILL)
+            && self.memory.as_ref().is_some_and(|memory| memory.kills() > kills_before)
     }
 
     /// How many processes a program that ended left; its record goes when there are none.

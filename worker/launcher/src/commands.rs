@@ -37,6 +37,8 @@ pub(crate) struct Record {
     pub(crate) running: bool,
     /// Inodes of the pipes it got as output and error.
     pub(crate) pipes: Vec<u64>,
+    /// Processes of the session that had been ended for want of memory when it started.
+    pub(crate) memory_kills: u64,
 }
 
 /// All of them, by serial.
@@ -55,9 +57,9 @@ impl Commands {
     }
 
     /// Enters a started program.
-    pub(crate) fn enter(&mut self, serial: Serial, who: Who, pid: i32, pipes: Vec<u64>) {
+    pub(crate) fn enter(&mut self, serial: Serial, who: Who, pid: i32, pipes: Vec<u64>, memory_kills: u64) {
         self.leaders.insert(pid, serial);
-        self.records.insert(serial, Record { who, pid, running: true, pipes });
+        self.records.insert(serial, Record { who, pid, running: true, pipes, memory_kills });
     }
 
     /// A reaped pid: the program whose end that was. Its record stays while descendants are there.
@@ -154,7 +156,13 @@ mod tests {
         let mut commands = Commands::default();
         for (id, run, background) in [(1, 7, false), (2, 7, true), (3, 8, false)] {
             let serial = commands.next_serial();
-            commands.enter(serial, command(id, run, background), 100 + i32::try_from(serial).expect("small"), vec![]);
+            commands.enter(
+                serial,
+                command(id, run, background),
+                100 + i32::try_from(serial).expect("small"),
+                vec![],
+                0,
+            );
         }
         let run = Prey::Target { target: Target::Run(7), epoch: 1 };
         assert_eq!(commands.serials(run), BTreeSet::from([1]));
@@ -167,7 +175,7 @@ mod tests {
     fn a_program_that_ended_keeps_its_descendants() {
         let mut commands = Commands::default();
         let serial = commands.next_serial();
-        commands.enter(serial, command(1, 7, false), 50, vec![]);
+        commands.enter(serial, command(1, 7, false), 50, vec![], 0);
         assert!(commands.reaped(50).is_some());
         assert!(commands.reaped(50).is_none(), "an end is told once");
         let child = Process { pid: 60, parent: 1, session: 60, zombie: false, serial: Some(serial) };

@@ -17,6 +17,7 @@ use shoal_sys::signal::SignalFd;
 
 use crate::commands::Commands;
 use crate::ladder::Ladder;
+use crate::memory::MemoryEvents;
 use crate::orphans::Orphans;
 use crate::roles::Roles;
 use crate::terminals::Terminals;
@@ -60,6 +61,8 @@ pub(crate) struct Launcher {
     /// Executions the broker cancelled: they start nothing more.
     pub(crate) cancelled: BTreeSet<launcher_worker::RunId>,
     pub(crate) signals: SignalFd,
+    /// What bounds the session's memory as a whole, if anything does.
+    pub(crate) memory: Option<MemoryEvents>,
     /// How the last worker ended: the exit status of a local launcher.
     pub(crate) worker_end: Option<ExitStatus>,
 }
@@ -94,6 +97,7 @@ impl Launcher {
             suspended: BTreeSet::new(),
             cancelled: BTreeSet::new(),
             signals,
+            memory: None,
             worker_end: None,
         }
     }

@@ -14,6 +14,7 @@ mod ladder;
 mod launcher;
 mod lineage;
 mod local;
+mod memory;
 mod on_broker;
 mod on_ptyd;
 mod on_supervisor;

@@ -22,7 +22,7 @@ impl Launcher {
         }
         if let Some(end) = end {
             edge::note_end("ptyd to launcher", &end);
-            self.end_role(SessionRole::Ptyd);
+            self.end_role_for(SessionRole::Ptyd, &end);
         }
     }
 

@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use shoal_chan::{ChanError, Received};
-use shoal_proto::Violation;
 use shoal_proto::hello::{ExitStatus, SessionRole};
 use shoal_proto::launcher_ptyd::ToPtyd;
 use shoal_proto::launcher_worker::ToWorker;
 use shoal_proto::supervisor_broker::Ping;
 use shoal_proto::supervisor_launcher::{Generation, RoleDied, ToLauncher, ToSupervisor};
+use shoal_proto::{Text, Violation};
 
 use crate::climb::signal_all;
 use crate::commands::Who;
@@ -99,7 +99,7 @@ impl Launcher {
         if let Err(error) = started {
             edge::note_end("starting a role", &ChanError::Io(error));
             let status = ExitStatus { code: Some(127), signal: None };
-            self.tell_supervisor(&ToSupervisor::RoleDied(RoleDied { role, status }));
+            self.tell_supervisor(&ToSupervisor::RoleDied(RoleDied { role, status, fault: Text::default() }));
         }
     }
 

@@ -32,7 +32,7 @@ impl Launcher {
         }
         if let Some(end) = end {
             edge::note_end("worker to launcher", &end);
-            self.end_role(SessionRole::Worker);
+            self.end_role_for(SessionRole::Worker, &end);
         }
     }
 

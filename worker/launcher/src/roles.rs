@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
+use shoal_chan::ChanError;
 use shoal_proto::Text;
 use shoal_proto::hello::{ExitStatus, SessionRole};
 use shoal_proto::supervisor_launcher::{BirthFailed, RoleDied, RoleStarted, ToSupervisor};
@@ -28,6 +29,14 @@ pub(crate) struct Role {
     pub(crate) pid: i32,
     generation: u32,
     hello_due: Option<Instant>,
+    /// What it is ended for, when it broke its edge.
+    fault: Text<512>,
+}
+
+impl Role {
+    fn new(pid: i32, generation: u32) -> Self {
+        Self { pid, generation, hello_due: Some(now() + HELLO_TIME), fault: Text::default() }
+    }
 }
 
 /// Role executables and processes.
@@ -99,7 +108,7 @@ impl Launcher {
         let command = role(self.roles.worker_image.as_fd(), argv).env(self.roles.environment.clone());
         let pid = start_role(command, &fds)?;
         self.roles.epoch += 1;
-        self.roles.worker = Some(Role { pid, generation: self.generation, hello_due: Some(now() + HELLO_TIME) });
+        self.roles.worker = Some(Role::new(pid, self.generation));
         self.worker = Some(edge::open(ours)?);
         Ok(())
     }
@@ -114,7 +123,7 @@ impl Launcher {
         let command = role(image.as_fd(), vec![c"shoal-ptyd".to_owned()]).limit(Limit::AddressSpace, memory);
         let pid = start_role(command, &fds)?;
         self.roles.ptyd_epoch += 1;
-        self.roles.ptyd = Some(Role { pid, generation: self.generation, hello_due: Some(now() + HELLO_TIME) });
+        self.roles.ptyd = Some(Role::new(pid, self.generation));
         self.ptyd = Some(edge::open(ours)?);
         Ok(())
     }
@@ -141,6 +150,14 @@ impl Launcher {
         }
     }
 
+    /// Ends a role whose edge is over; what it broke, if that is why, is told with its end.
+    pub(crate) fn end_role_for(&mut self, role: SessionRole, end: &ChanError) {
+        if let (ChanError::Violation(violation), Some(process)) = (end, self.roles.of(role).as_mut()) {
+            process.fault = Text::cut(&violation.to_string());
+        }
+        self.end_role(role);
+    }
+
     /// Kills a role that broke its edge or does not read it; its end is told when it is reaped.
     pub(crate) fn end_role(&mut self, role: SessionRole) {
         match role {
@@ -155,7 +172,7 @@ impl Launcher {
 
     /// A role was reaped.
     pub(crate) fn on_role_end(&mut self, role: SessionRole, status: ExitStatus) {
-        *self.roles.of(role) = None;
+        let fault = self.roles.of(role).take().map(|process| process.fault).unwrap_or_default();
         match role {
             SessionRole::Ptyd => self.ptyd = None,
             SessionRole::Worker | SessionRole::Launcher => self.on_worker_end(status),
@@ -164,7 +181,7 @@ impl Launcher {
             let step = Text::cut("the worker ended before its hello");
             self.tell_supervisor(&ToSupervisor::BirthFailed(BirthFailed { step, errno: 0 }));
         } else if self.phase != Phase::EndRoles {
-            self.tell_supervisor(&ToSupervisor::RoleDied(RoleDied { role, status }));
+            self.tell_supervisor(&ToSupervisor::RoleDied(RoleDied { role, status, fault }));
         }
         if self.supervisor.is_none() {
             self.begin_end(Duration::ZERO);

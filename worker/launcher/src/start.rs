@@ -13,6 +13,7 @@ use crate::commands::Who;
 use crate::gate;
 use crate::launcher::{Launcher, Phase};
 use crate::lineage::{self, Serial};
+use crate::memory::MemoryEvents;
 
 /// Programs of one session that may run at a time; the process limit of the jail is usually lower.
 const MAX_PROGRAMS: usize = 4096;
@@ -83,9 +84,10 @@ impl Launcher {
         for (limit, value) in self.limits_of(serial) {
             command = command.limit(limit, value);
         }
+        let memory_kills = self.memory.as_ref().map_or(0, MemoryEvents::kills);
         let pid = command.spawn()?.pid;
         let pipes = if terminal { Vec::new() } else { fds.iter().skip(1).filter_map(|fd| inode(*fd)).collect() };
-        self.commands.enter(serial, who, pid, pipes);
+        self.commands.enter(serial, who, pid, pipes, memory_kills);
         Ok(pid)
     }
 }

@@ -328,7 +328,11 @@ fn stage_end(stage: &Stage, stderr: Bytes) -> StageEnd {
     };
     let limit = match signal.map(i32::from) {
         Some(libc::SIGXFSZ) => Some("file_size".into()),
-        _ => exited.is_some_and(|e| e.cpu_limited).then(|| "cpu_seconds".into()),
+        _ => exited.and_then(|e| match (e.cpu_limited, e.memory_limited) {
+            (true, _) => Some("cpu_seconds".into()),
+            (false, true) => Some("memory".into()),
+            (false, false) => None,
+        }),
     };
     let small = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let usage = exited.map_or_else(Usage::default, |e| Usage {

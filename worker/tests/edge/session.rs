@@ -74,6 +74,7 @@ impl Session {
             limits: Limits::default(),
             roots: List::default(),
             domain: sl::Domain::default(),
+            memory_events: false,
         };
         let fds = [section.as_fd(), far_launcher.as_fd(), far_worker.as_fd()];
         supervisor.send(&sl::ToLauncher::Birth(birth), &fds).expect("sent");

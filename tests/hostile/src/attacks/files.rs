@@ -28,8 +28,10 @@ pub(super) const ATTACKS: &[Attack] = &[
     attack("A22-ancestor-4", |t| swap(above(&t.state, 3))),
     attack("A23-lock", |t| lock(&t.state.join("lock"))),
     attack("A28-autostart", |t| append(&t.home.join(".config/autostart/x.desktop"))),
+    attack("A28-autostart-new", |t| create(&t.home.join(".config/autostart/new.desktop"))),
     attack("A28-direnv", |t| append(&t.work.join(".envrc"))),
     attack("A28-editor", |t| append(&t.work.join(".vscode/tasks.json"))),
+    attack("A28-editor-new", |t| create(&t.work.join(".vscode/launch.json"))),
     attack("A28-git", |t| append(&t.home.join(".gitconfig"))),
     attack("A28-shell", |t| append(&t.home.join(".bashrc"))),
     attack("A28-ssh", |t| append(&t.home.join(".ssh/authorized_keys"))),
@@ -47,6 +49,12 @@ pub(super) const ATTACKS: &[Attack] = &[
 
 fn append(path: &Path) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(path).map(drop)
+}
+
+/// A file that is not there yet, and away again.
+fn create(path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(path)?;
+    std::fs::remove_file(path)
 }
 
 fn read(path: &Path) -> io::Result<()> {

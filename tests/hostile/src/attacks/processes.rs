@@ -1,7 +1,7 @@
 //! On memory, signals and limits of processes outside, and of the session's own roles.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::{Pid, Uid};
@@ -51,6 +51,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     attack("A09-oom", |t| std::fs::write(proc(t.human, "oom_score_adj"), "0")),
     attack("A11-memory-of-launcher", |_| sys::seize(launcher())),
     attack("A11-memory-of-worker", |_| sys::seize(worker()?)),
+    attack("A13-leave", |t| OpenOptions::new().write(true).open(t.group.join("cgroup.procs"))?.write_all(b"0")),
     attack("A14-crowd", |_| crowd()),
     attack("A15-heap", |_| heap()),
     attack("A17-core", |_| set_limits(Limit::Core, 1 << 20, 1 << 20)),

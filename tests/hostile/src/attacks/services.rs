@@ -16,6 +16,7 @@ const SOON: Duration = Duration::from_secs(2);
 
 pub(super) const ATTACKS: &[Attack] = &[
     attack("A40-attach", attach),
+    attack("A40-beside", beside),
     attack("A40-connect", |t| connect(&t.socket)),
     attack("A40-link", by_link),
     attack("A40-through-root", through_root),
@@ -30,10 +31,14 @@ pub(super) const ATTACKS: &[Attack] = &[
     attack("A44-ssh-agent", |t| service(t, "ssh-agent")),
     attack("A44-ssh-agent-in-home", |t| service(t, "ssh-agent-in-home")),
     attack("A45-notify", |t| UnixDatagram::unbound()?.send_to(b"STATUS=x", &t.notify).map(drop)),
+    attack("A54-netlink", |_| sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_GENERIC)),
+    attack("A54-packet", |_| sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0)),
+    attack("A54-raw", |_| sys::socket(libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP)),
     attack("A54-tcp", |t| tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, t.tcp)))),
     attack("A54-tcp6", |t| tcp(SocketAddr::from((Ipv6Addr::LOCALHOST, t.tcp6)))),
     attack("A54-udp", udp),
     attack("A54-vsock", |_| sys::socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0)),
+    attack("A55-mapped", |t| tcp(SocketAddr::from((Ipv4Addr::LOCALHOST.to_ipv6_mapped(), t.tcp)))),
 ];
 
 fn connect(path: &Path) -> io::Result<()> {
@@ -50,6 +55,16 @@ fn by_link(targets: &Targets) -> io::Result<()> {
     let result = connect(&name);
     std::fs::remove_file(&name)?;
     result
+}
+
+/// From a descriptor of the directory it is in.
+fn beside(targets: &Targets) -> io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
+    let dir = targets.socket.parent().unwrap_or(Path::new("/"));
+    let dir = rustix::fs::open(dir, flags, rustix::fs::Mode::empty())?;
+    let name = targets.socket.file_name().unwrap_or_default();
+    connect(&Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name))
 }
 
 fn through_root(targets: &Targets) -> io::Result<()> {

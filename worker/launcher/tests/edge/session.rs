@@ -73,6 +73,7 @@ impl Session {
             limits: Limits::default(),
             roots: List::default(),
             domain: shoal_proto::supervisor_launcher::Domain::default(),
+            memory_events: false,
         };
         let fds = [section.as_fd(), far_broker.as_fd(), far_worker.as_fd()];
         supervisor.send(&sl::ToLauncher::Birth(birth), &fds).expect("sent");
