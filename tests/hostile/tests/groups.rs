@@ -64,7 +64,8 @@ fn a_group_goes_with_a_launcher_that_is_killed_and_with_the_kernel() {
     // A kernel that is killed leaves empty groups; the next one in the same place takes them away.
     let second = only(group);
     processes::signal(field.kernel.pid(), Signal::SIGKILL);
-    until("nobody is left in it", || !processes::all().iter().any(|process| group.of(process.pid).is_some()));
+    let lives = |pid: i32| processes::is_running(pid) && group.of(pid).is_some();
+    until("nobody is left in it", || !processes::all().iter().any(|process| lives(process.pid)));
     field.restart();
     let group = field.group.as_ref().expect("as before");
     assert!(!second.exists());
