@@ -75,7 +75,9 @@ fn one_person_has_fifty_sessions_and_opens_sixteen_more_at_once() {
 #[test]
 fn a_limit_names_itself_and_how_it_is_changed() {
     let place = Place::new();
-    let kernel = Kernel::start_with(&place, |kernel| drop(kernel.args(["--limit", "sessions=1"])));
+    let kernel = Kernel::start_with(&place, |kernel| {
+        kernel.args(["--limit", "sessions=1"]);
+    });
     let _kept = kernel.attach("a");
     let refused = kernel.connect().err("session.attach", json!({"session": "b"}));
     assert_eq!((refused.code, &refused.data), (-32040, &json!({"limit": "sessions", "max": 1, "used": 1})));

@@ -55,7 +55,7 @@ fn the_sources_of_plans_are_counted_in_bytes() {
 fn what_a_session_stores_has_an_end_and_is_counted_once() {
     let kernel = Kernel::with(&[("capture_session_cap_bytes", 100_000)]);
     let mut client = kernel.attach("a");
-    let mut store = |client: &mut Client, letter: &str| {
+    let store = |client: &mut Client, letter: &str| {
         client.ok("exec", json!({"src": format!("store 30000 {letter}"), "position": "value"}))["render"].to_string()
     };
     for letter in ["x", "y", "x", "y", "x", "z"] {
