@@ -202,8 +202,11 @@ impl Broker {
     }
 
     fn captured(&mut self, sid: Sid, capture: Capture, seen: u64, hash: [u8; 32], len: u64) {
-        // A run that was aborted meanwhile leaves the blob to collection.
-        let Some(run) = self.runs.of(sid, capture.run) else { return };
+        // A run that is over, which a language task may outlive, leaves the blob to collection.
+        let Some(run) = self.runs.of(sid, capture.run) else {
+            let late = RpcError::internal("its execution is over");
+            return self.tell_worker(sid, ToWorker::Told(told(capture.call, Err(late))));
+        };
         let kind = if capture.stderr { "stderr" } else { "stdout" }.to_owned();
         let meta = (len < seen).then(|| json!({"truncated": true, "original_len": seen, "stored_len": len}));
         run.captured.push(Output { kind, data: OutputData::Stored { hash, len }, meta });

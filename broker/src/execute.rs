@@ -9,7 +9,7 @@ use shoal_leash::{Effect, Grant, Verdict, judge};
 use shoal_proto::broker_worker::{Cancel, Prepare, Prepared, Run as RunMessage, ToWorker};
 use shoal_proto::launcher_worker::Rung;
 use shoal_proto::{Bytes, Text};
-use shoal_wire::RpcError;
+use shoal_wire::{Code, RpcError};
 
 use crate::answer::RunOrder;
 use crate::broker::Broker;
@@ -27,6 +27,8 @@ const RECEIPT_WITHIN: Duration = Duration::from_secs(7);
 pub(crate) struct Claim {
     /// Why it does not parse.
     pub(crate) parse_error: Option<ParseError>,
+    /// Why nothing of it could be looked at: the worker had no thread for it.
+    no_thread: Option<String>,
     /// Derived effects.
     #[serde(default)]
     pub(crate) effects: Vec<Effect>,
@@ -59,9 +61,22 @@ struct Span {
     end: u64,
 }
 
+impl Claim {
+    /// Why the source cannot be run or planned, as a client is told.
+    pub(crate) fn refusal(&self) -> Option<RpcError> {
+        let no_thread = |why: &String| {
+            let message = format!("the session has as many processes as it may: no thread for this execution ({why})");
+            RpcError::new(Code::QuotaExceeded, message)
+                .and("limit", "pids")
+                .and("hint", "end programs of this session, e.g. by shoal_cancel or shoal_pty_close, then try again")
+        };
+        self.parse_error.as_ref().map(ParseError::to_rpc).or_else(|| self.no_thread.as_ref().map(no_thread))
+    }
+}
+
 impl ParseError {
     /// The error a client gets.
-    pub(crate) fn to_rpc(&self) -> RpcError {
+    fn to_rpc(&self) -> RpcError {
         let Span { start, end } = self.span;
         RpcError::source(self.message.as_str(), start, end, self.hint.as_deref(), self.incomplete)
     }
@@ -153,8 +168,8 @@ impl Broker {
             return Err("a second claim");
         }
         let n = run.n;
-        if let Some(error) = &claim.parse_error {
-            self.refuse_run(n, error.to_rpc());
+        if let Some(error) = claim.refusal() {
+            self.refuse_run(n, error);
             return Ok(());
         }
         run.effects = serde_json::to_value(&claim.effects).unwrap_or_default();
@@ -313,7 +328,7 @@ impl Broker {
             }
         }
         self.tell_worker(run.sid, ToWorker::Discard(RunMessage { run: n }));
-        let denial = error.is(shoal_wire::Code::LeashDenied) || error.is(shoal_wire::Code::ApprovalRequired);
+        let denial = error.is(Code::LeashDenied) || error.is(Code::ApprovalRequired);
         for waiter in run.waiters {
             if let Some(timer) = waiter.timer {
                 self.disarm(timer);

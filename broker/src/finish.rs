@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shoal_journal::{Closing, Ended, Output, OutputData};
-use shoal_proto::broker_worker::{Ending, Finished, MAX_JSON, Run as RunMessage, ToWorker};
+use shoal_proto::broker_worker::{Ack, Ending, Finished, MAX_JSON, ToWorker};
 use shoal_proto::hello::SessionRole;
 use shoal_wire::RpcError;
 
@@ -62,7 +62,7 @@ impl Broker {
         let n = finished.run;
         // A run that was aborted meanwhile: its late end is dropped, and the worker may forget it.
         let Some(run) = self.runs.of(sid, n) else {
-            self.tell_worker(sid, ToWorker::Ack(RunMessage { run: n }));
+            self.tell_worker(sid, ToWorker::Ack(Ack { run: n, stored: false, kept: false }));
             return Ok(());
         };
         if !matches!(run.stage, Stage::Running { .. }) || run.finished.is_some() {
@@ -222,7 +222,8 @@ impl Broker {
         };
         let render = (!raised).then(|| finished.render.as_str().to_owned());
         self.close(entry, closed, move |broker, recorded| {
-            broker.tell_worker(sid, ToWorker::Ack(RunMessage { run: n }));
+            let kept = broker.tasks.at(n).is_some_and(|task| task.kept);
+            broker.tell_worker(sid, ToWorker::Ack(Ack { run: n, stored: recorded, kept }));
             if let Some(render) = render {
                 broker.render_event(sid, out, &render);
             }

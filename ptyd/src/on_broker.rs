@@ -4,6 +4,7 @@ use shoal_chan::{ChanError, Received};
 use shoal_proto::Violation;
 use shoal_proto::broker_launcher::PtyId;
 use shoal_proto::broker_ptyd::{PtyCall, Refusal, Refused, Resize, ToBroker, ToPtyd};
+use shoal_sys::heap;
 
 use crate::edge;
 use crate::host::{Host, now};
@@ -87,6 +88,8 @@ impl Host {
             ToPtyd::Close(PtyCall { call, id }) => {
                 if let Some(terminal) = self.terminals.remove(&id) {
                     terminal.close(out);
+                    // A screen with its scrollback is large.
+                    heap::give_back();
                 }
                 out.push(ToBroker::Done(PtyCall { call, id }));
             }

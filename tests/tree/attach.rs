@@ -126,6 +126,26 @@ fn what_a_person_types_is_kept_when_they_say_so() {
 }
 
 #[test]
+fn a_terminal_that_is_taken_over_or_closed_keeps_what_was_to_be_recorded() {
+    let place = Place::new();
+    let kernel = Kernel::start(&place);
+    let mut agent = Agent::of(&place, &kernel, "default");
+    let pty = agent.open("cat", &[]);
+    let (mut first, mut second) = (kernel.attach("default"), kernel.attach("default"));
+    let take = json!({"pty_id": pty, "action": "take", "record": true});
+    let types = |text: &str| json!({"pty_id": pty, "input": text});
+    first.ok("pty.control", take.clone());
+    first.ok("pty.send", types("one\n"));
+    second.ok("pty.control", take);
+    assert_eq!(first.err("pty.send", types("lost\n")).data.expect("data")["reason"], json!("taken"));
+    second.ok("pty.send", types("two\n"));
+    agent.tool("shoal_pty_close", json!({"pty_id": pty}));
+    let rows = rows_of(&mut first);
+    let typed: Vec<&str> = rows.iter().filter_map(|row| row["detail"]["typed"].as_str()).collect();
+    assert_eq!(typed, ["two\n", "one\n"], "{rows:?}");
+}
+
+#[test]
 fn a_person_who_watches_types_nothing_and_sees_the_end() {
     let place = Place::new();
     let kernel = Kernel::start(&place);

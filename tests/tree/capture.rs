@@ -9,13 +9,8 @@ use crate::agent::Agent;
 
 /// Memory of their own of all processes of the kernel itself, in KiB.
 fn kernel_kib(kernel: &Kernel) -> u64 {
-    let anonymous = |pid: i32| {
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok()
-    };
     let ours = processes::tree(kernel.pid()).into_iter().filter(|p| p.comm.starts_with("shoal-"));
-    ours.filter_map(|p| anonymous(p.pid)).sum()
+    ours.map(|p| processes::anonymous_kib(p.pid)).sum()
 }
 
 fn total(answer: &Value, path: &str) -> u64 {

@@ -107,6 +107,35 @@ fn the_seventeenth_execution_is_refused_and_room_comes_back() {
 }
 
 #[test]
+fn a_session_full_of_processes_says_so_and_gets_its_room_back() {
+    let place = Place::new();
+    let kernel = Kernel::start(&place);
+    let mut client = kernel.connect();
+    let create = json!({"limits": {"pids": 64}});
+    client.ok("session.attach", json!({"session": "full", "client": {"kind": "test"}, "create": create}));
+    let mut agent = Agent::of(&place, &kernel, "full");
+    let mut other = Agent::of(&place, &kernel, "other");
+    // Fills the session until the system refuses, then stays.
+    let task = agent.start("sh { python3 -c \"
+import os, time
+while True:
+    try:
+        if os.fork() == 0: time.sleep(6360)
+    except BlockingIOError: break
+print('full', flush=True)
+time.sleep(6361)\" }");
+    let uri = format!("shoal://task/{}", task.trim_start_matches("task:"));
+    until("the session is full", || agent.resource(&uri)["stdout_bytes"] == json!(5));
+    let refused = agent.refused("shoal_exec", json!({"src": "^true"}));
+    assert!(refused["message"].as_str().is_some_and(|text| text.contains("`pids`")), "{refused}");
+    assert_eq!(agent.exec("6 * 7")["value"]["v"], json!(42), "what needs no process goes on");
+    assert_eq!(other.exec("sh { echo other }")["value"]["out"]["v"], json!("other"));
+    let cancelled = agent.tool("shoal_cancel", json!({"task": task}));
+    assert_eq!(cancelled["receipt"]["survived"], json!([]), "{cancelled}");
+    assert_eq!(agent.exec("sh { echo room }")["value"]["out"]["v"], json!("room"));
+}
+
+#[test]
 fn an_outcome_says_which_limit_ended_its_program() {
     let place = Place::new();
     let kernel = Kernel::start(&place);

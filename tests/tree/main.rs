@@ -16,6 +16,7 @@ mod many_terminals;
 mod plans;
 mod policy;
 mod records;
+mod results;
 mod secrets;
 mod setup;
 mod soak;

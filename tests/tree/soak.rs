@@ -1,6 +1,9 @@
 //! A mix of everything a session does, over eight sessions at once; then the kernel is as it was.
 //!
-//! `SHOAL_SOAK` is the number of operations; `docs/testing.md` has the figures of a long one.
+//! Processes, threads and descriptors must be those of the warm-up, exactly or fewer. Memory may have grown by what each
+//! role keeps by design ([`KEPT`]) and no more; in a long run it must have stopped growing ([`DRIFT`]), so that a leak of a
+//! hundred bytes an operation shows. `SHOAL_SOAK` is the number of operations; `docs/testing.md` has the figures of long
+//! ones.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +13,31 @@ use shoal_harness::{Client, Kernel, Place, processes, until};
 const SESSIONS: usize = 8;
 /// Operations when nothing else is asked for.
 const SHORT: usize = 200;
+/// From so many operations on, everything that is kept by design is full after the first half.
+const LONG: usize = 10_000;
+
+/// Growth of memory allowed to a role's process from the warm-up on, in KiB, and why.
+const KEPT: &[(&str, u64)] = &[
+    // Nothing: it holds what it supervises.
+    ("shoal-kernel", 256),
+    // 8 MiB of pages of the journal's database, rings of events, 128 task records and 1,024 idempotency keys a session.
+    ("shoal-broker", 24 * 1024),
+    // Nothing but its allocator's slack.
+    ("shoal-launcher", 256),
+    ("shoal-ptyd", 256),
+    // 16 MiB of large results, 4 MiB of small ones, logs of ended tasks, stacks of waiting threads, allocator's slack.
+    ("shoal-worker", 32 * 1024),
+];
+
+/// Growth allowed to a role's process over the second half of a long run, in KiB: 5,000 operations, 625 in each session.
+const DRIFT: &[(&str, u64)] = &[
+    ("shoal-kernel", 64),
+    ("shoal-broker", 512),
+    ("shoal-launcher", 64),
+    ("shoal-ptyd", 64),
+    // What fills up between two trims of its memory.
+    ("shoal-worker", 2 * 1024),
+];
 
 /// What one role holds, summed over its processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,11 +45,15 @@ struct Held {
     processes: usize,
     threads: usize,
     descriptors: usize,
+    /// Memory of its own, in KiB.
+    kib: u64,
 }
 
-/// What the kernel holds by role, and its own memory in KiB.
-fn census(kernel: &Kernel) -> (BTreeMap<String, Held>, u64) {
-    let (mut roles, mut kib) = (BTreeMap::<String, Held>::new(), 0);
+type Census = BTreeMap<String, Held>;
+
+/// What the kernel holds by role.
+fn census(kernel: &Kernel) -> Census {
+    let mut roles = Census::new();
     for process in processes::tree(kernel.pid()) {
         let dir = format!("/proc/{}", process.pid);
         let count = |name: &str| std::fs::read_dir(format!("{dir}/{name}")).map_or(0, Iterator::count);
@@ -29,11 +61,30 @@ fn census(kernel: &Kernel) -> (BTreeMap<String, Held>, u64) {
         held.processes += 1;
         held.threads += count("task");
         held.descriptors += count("fd");
-        let status = std::fs::read_to_string(format!("{dir}/status")).unwrap_or_default();
-        let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-        kib += anonymous.and_then(|kib| kib.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0);
+        held.kib += processes::anonymous_kib(process.pid);
     }
-    (roles, kib)
+    roles
+}
+
+/// Why `now` is not `then` again, if it is not.
+fn difference(then: &Census, now: &Census) -> Option<String> {
+    let more = |role: &str, now: &Held| {
+        let Some(then) = then.get(role) else { return Some(format!("{role} is new")) };
+        let same = now.processes == then.processes && now.threads <= then.threads && now.descriptors <= then.descriptors;
+        (!same).then(|| format!("{role}: {then:?} became {now:?}"))
+    };
+    let gone = then.keys().find(|role| !now.contains_key(*role)).map(|role| format!("{role} is gone"));
+    now.iter().find_map(|(role, held)| more(role, held)).or(gone)
+}
+
+/// Roles that grew by more than each of their processes may.
+fn grown(then: &Census, now: &Census, allowed: &[(&str, u64)]) -> Vec<String> {
+    let limit = |role: &str| allowed.iter().find(|(name, _)| *name == role).map_or(0, |(_, kib)| *kib);
+    let is_over = |role: &str, held: &Held| {
+        let before = then.get(role).map_or(0, |held| held.kib);
+        (held.kib > before + limit(role) * held.processes as u64).then(|| format!("{role}: {before} to {} KiB", held.kib))
+    };
+    now.iter().filter_map(|(role, held)| is_over(role, held)).collect()
 }
 
 /// One operation of the mix, the `n`-th of its session, checked.
@@ -87,43 +138,72 @@ fn work(clients: &mut [Client], range: &std::ops::Range<usize>) {
     });
 }
 
+/// Ends what only passes, such as descendants and threads that have no more work, and counts.
+fn settled(kernel: &Kernel, before: &Census) -> Census {
+    let mut now = Census::new();
+    until("no role holds more than it did", || {
+        now = census(kernel);
+        difference(before, &now).is_none()
+    });
+    now
+}
+
+fn tell(operations: usize, counts: [&Census; 3]) {
+    let [before, half, after] = counts;
+    eprintln!("{operations} operations over {SESSIONS} sessions");
+    eprintln!("role            processes   threads descriptors   KiB after warm-up, half, all");
+    for (role, then) in before {
+        let (half, now) = (half.get(role).cloned().unwrap_or_default(), after.get(role).cloned().unwrap_or_default());
+        let pair = |then: usize, now: usize| format!("{then}/{now}");
+        let (processes, threads) = (pair(then.processes, now.processes), pair(then.threads, now.threads));
+        let descriptors = pair(then.descriptors, now.descriptors);
+        let kib = format!("{} {} {}", then.kib, half.kib, now.kib);
+        eprintln!("{role:<15} {processes:>9} {threads:>9} {descriptors:>11}   {kib}");
+    }
+}
+
 #[test]
 fn soak() {
     let asked = std::env::var("SHOAL_SOAK").ok().map(|n| n.parse().expect("SHOAL_SOAK is a number"));
-    let each = asked.unwrap_or(SHORT).div_ceil(SESSIONS);
+    let operations = asked.unwrap_or(SHORT);
+    let each = operations.div_ceil(SESSIONS);
     let place = Place::new();
     let kernel = Kernel::start(&place);
     let mut clients: Vec<Client> = (0..SESSIONS).map(|n| kernel.attach(&format!("soak{n}"))).collect();
-    // Every kind once: roles that start at their first use, such as terminal hosts, are up.
-    work(&mut clients, &(0..20));
-    let (mut before, _) = census(&kernel);
+    // Every kind twice: roles that start at their first use, such as terminal hosts, are up.
+    work(&mut clients, &(0..40));
+    let mut before = Census::new();
     until("leftovers of the warm-up are gone", || {
-        before = census(&kernel).0;
+        before = census(&kernel);
         !before.contains_key("sleep")
     });
     let half = each.div_ceil(2);
     work(&mut clients, &(0..half));
-    let (_, memory_half) = census(&kernel);
+    let between = settled(&kernel, &before);
     work(&mut clients, &(half..each));
-    let (mut after, mut memory) = (BTreeMap::new(), 0);
-    until("no role holds more than it did", || {
-        (after, memory) = census(&kernel);
-        let is_no_more = |now: &Held, then: &Held| {
-            now.processes == then.processes && now.threads <= then.threads && now.descriptors <= then.descriptors
-        };
-        after.len() == before.len()
-            && after.iter().all(|(role, now)| before.get(role).is_some_and(|b| is_no_more(now, b)))
-    });
-    eprintln!("{} operations over {SESSIONS} sessions", each * SESSIONS);
-    eprintln!("role               processes threads descriptors, before and after");
-    for ((role, then), now) in before.iter().zip(after.values()) {
-        let pair = |then: usize, now: usize| format!("{then}/{now}");
-        let (processes, threads) = (pair(then.processes, now.processes), pair(then.threads, now.threads));
-        eprintln!("{role:<18} {processes:>9} {threads:>7} {:>11}", pair(then.descriptors, now.descriptors));
+    let after = settled(&kernel, &before);
+    tell(operations, [&before, &between, &after]);
+    assert_eq!(grown(&before, &after, KEPT), Vec::<String>::new(), "more memory than is kept by design");
+    if operations >= LONG {
+        assert_eq!(grown(&between, &after, DRIFT), Vec::<String>::new(), "memory goes on growing");
     }
-    eprintln!("memory: {memory_half} KiB after half, {memory} KiB at the end");
-    assert!(memory < memory_half + memory_half / 4 + 16 * 1024, "memory grew: {memory_half} to {memory} KiB");
     for client in &mut clients {
         assert_eq!(client.ok("pty.list", json!({}))["ptys"], json!([]));
     }
+}
+
+#[test]
+fn a_census_that_is_not_the_one_before_is_told() {
+    let held = |threads, kib| Held { processes: 8, threads, descriptors: 80, kib };
+    let of = |role: &str, held: Held| Census::from([(role.to_owned(), held)]);
+    let before = of("shoal-launcher", held(8, 1000));
+    assert_eq!(difference(&before, &of("shoal-launcher", held(8, 9000))), None);
+    for after in [of("shoal-launcher", held(9, 1000)), of("sleep", held(8, 0)), Census::new()] {
+        assert!(difference(&before, &after).is_some(), "{after:?}");
+    }
+    let fewer = Held { processes: 7, ..held(7, 1000) };
+    assert!(difference(&before, &of("shoal-launcher", fewer)).is_some(), "a role that died");
+    assert_eq!(grown(&before, &of("shoal-launcher", held(8, 1000 + 8 * 64)), DRIFT).len(), 0);
+    assert_eq!(grown(&before, &of("shoal-launcher", held(8, 1001 + 8 * 64)), DRIFT).len(), 1);
+    assert_eq!(grown(&before, &of("sleep", held(8, 1)), KEPT).len(), 1, "nothing is allowed to what is not a role");
 }

@@ -44,6 +44,15 @@ pub(crate) fn answer(session: &Arc<Session>, call: Call) {
     }
 }
 
+/// Answers a call for which there was no thread: the session has as many processes as it may.
+pub(crate) fn answer_without_thread(session: &Session, call: u64, error: &std::io::Error) {
+    let error = RpcError::internal(format!("no thread in the session's worker: {error}"));
+    let answer = encode(call, -32_603, &error.message, error.data.as_ref());
+    if let Err(error) = session.broker.send(&ToBroker::Answer(answer), &[]) {
+        crate::note_edge(&error);
+    }
+}
+
 fn encode(call: u64, code: i32, message: &str, body: Option<&Json>) -> Answer {
     match Bytes::new(body.map(Json::to_string).unwrap_or_default()) {
         Ok(body) => Answer { call, code, message: Text::cut(message), body },

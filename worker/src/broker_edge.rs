@@ -45,6 +45,8 @@ pub(crate) struct Unrecorded {
     pub(crate) finished: Finished,
     /// What is attached to it.
     pub(crate) fds: Vec<OwnedFd>,
+    /// Everything there was to attach is.
+    pub(crate) whole: bool,
 }
 
 /// The edge as runs and ports use it.
@@ -101,10 +103,10 @@ impl BrokerEdge {
 
     /// Tells a result, and keeps it until it is recorded. Results are told in the order of their numbers: the caller
     /// holds the session's lock.
-    pub(crate) fn finish(&self, finished: Finished, fds: Vec<OwnedFd>) {
-        let message = ToBroker::Finished(finished.clone());
+    pub(crate) fn finish(&self, result: Unrecorded) {
+        let message = ToBroker::Finished(result.finished.clone());
         let mut unrecorded = lock(&self.unrecorded);
-        let result = unrecorded.entry(finished.n).insert_entry(Unrecorded { finished, fds });
+        let result = unrecorded.entry(result.finished.n).insert_entry(result);
         // Without a broker it is told to the next one.
         let _told_later: Result<(), ChanError> = self.send(&message, &result.get().fds);
     }
@@ -127,9 +129,11 @@ impl BrokerEdge {
         Ok(())
     }
 
-    /// The end of a run is recorded.
-    pub(crate) fn recorded(&self, run: RunId) {
-        lock(&self.unrecorded).retain(|_, result| result.finished.run != run);
+    /// The end of a run is recorded: the number of its result, if all of it was attached.
+    pub(crate) fn recorded(&self, run: RunId) -> Option<u64> {
+        let mut unrecorded = lock(&self.unrecorded);
+        let n = unrecorded.iter().find(|(_, result)| result.finished.run == run).map(|(n, _)| *n)?;
+        unrecorded.remove(&n).filter(|result| result.whole).map(|_| n)
     }
 
     /// Output came.

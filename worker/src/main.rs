@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod blobs;
 mod bound;
 mod broker_edge;
 mod capture;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
 fn run() -> io::Result<ExitCode> {
     shoal_sys::prctl::set_name("shoal-worker")?;
     shoal_sys::signal::ignore_pipe();
+    shoal_sys::heap::keep_few_arenas();
     let mut arguments = std::env::args_os().skip(1);
     match arguments.next() {
         Some(flag) if flag == "--local" => local::run(arguments),

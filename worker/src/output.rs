@@ -10,6 +10,8 @@ use serde_json::{Value as Json, json};
 const HEAD: u64 = 256 * 1024;
 /// Bytes kept of the end.
 const TAIL: u64 = 768 * 1024;
+/// A piece grows up to this: a program that prints byte by byte must not cost an allocation for each.
+const PIECE: usize = 16 * 1024;
 
 /// Which stream a chunk came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +52,8 @@ struct Log {
     seen: u64,
     per_stream: [u64; 2],
     ended: bool,
+    /// Nothing is kept any more, only counted.
+    emptied: bool,
 }
 
 /// The log; shared by the chains of a run.
@@ -72,6 +76,10 @@ impl OutputLog {
     pub(crate) fn append(&self, stream: Stream, bytes: &[u8]) {
         let mut log = self.lock();
         log.per_stream[stream as usize] += bytes.len() as u64;
+        if log.emptied {
+            log.seen += bytes.len() as u64;
+            return;
+        }
         let room = usize::try_from(HEAD.saturating_sub(log.seen)).unwrap_or(usize::MAX).min(bytes.len());
         let (first, rest) = bytes.split_at(room);
         log.push_head(stream, first);
@@ -82,6 +90,18 @@ impl OutputLog {
     pub(crate) fn counts(&self) -> (u64, u64) {
         let log = self.lock();
         (log.per_stream[0], log.per_stream[1])
+    }
+
+    /// Bytes that are kept.
+    pub(crate) fn held(&self) -> usize {
+        let log = self.lock();
+        log.head.iter().chain(&log.tail).map(|chunk| chunk.bytes.len()).sum()
+    }
+
+    /// Keeps nothing any more; everything is still counted.
+    pub(crate) fn empty(&self) {
+        let mut log = self.lock();
+        (log.head, log.tail, log.emptied) = (Vec::new(), VecDeque::new(), true);
     }
 
     /// The run is over and its pipes are drained.
@@ -118,7 +138,12 @@ impl Log {
         }
         let offset = self.seen;
         self.seen += bytes.len() as u64;
-        self.tail.push_back(Chunk { stream, offset, bytes: bytes.to_vec() });
+        match self.tail.back_mut() {
+            Some(last) if last.stream == stream && last.bytes.len() + bytes.len() <= PIECE => {
+                last.bytes.extend_from_slice(bytes);
+            }
+            _ => self.tail.push_back(Chunk { stream, offset, bytes: bytes.to_vec() }),
+        }
         let from = self.seen.saturating_sub(TAIL);
         while self.tail.front().is_some_and(|chunk| chunk.end() <= from) {
             self.tail.pop_front();
@@ -134,6 +159,9 @@ impl Log {
 
     /// Start of the kept tail; 0 while nothing was dropped.
     fn kept_from(&self) -> u64 {
+        if self.emptied {
+            return self.seen;
+        }
         let tail = self.tail.front().map_or(self.seen, |chunk| chunk.offset);
         if tail <= HEAD { 0 } else { tail }
     }
@@ -170,6 +198,9 @@ impl Log {
             at += taken as u64;
             room -= taken;
             blocked = taken < available.len();
+        }
+        if self.emptied && at < self.seen {
+            (at, lossy) = (self.seen, true);
         }
         json!({
             "chunks": chunks, "next_offset": at, "eof": self.ended && at == self.seen, "total_seen": self.seen,
@@ -234,6 +265,32 @@ mod tests {
         log.append(Stream::Stdout, &"é".as_bytes()[1..]);
         assert_eq!(log.read(query(1, 100))["chunks"][0]["data"], json!("é"));
         assert_eq!(log.read(query(0, 2))["chunks"][0]["data"], json!("a"), "nor is one split by the maximum");
+    }
+
+    #[test]
+    fn an_emptied_log_says_what_it_had() {
+        let log = OutputLog::default();
+        log.append(Stream::Stdout, b"before");
+        log.end();
+        log.empty();
+        log.append(Stream::Stderr, b"after");
+        assert_eq!((log.held(), log.counts()), (0, (6, 5)));
+        let read = log.read(query(0, 100));
+        let told = (&read["chunks"], &read["next_offset"], &read["kept_from"], &read["lossy"], &read["eof"]);
+        assert_eq!(told, (&json!([]), &json!(11), &json!(11), &json!(true), &json!(true)));
+        assert_eq!(log.read(query(11, 100))["lossy"], json!(false), "nothing is missing from there on");
+    }
+
+    #[test]
+    fn a_program_that_prints_byte_by_byte_makes_few_pieces() {
+        let log = OutputLog::default();
+        for _ in 0..1_200_000 {
+            log.append(Stream::Stdout, b"x");
+        }
+        let pieces = log.lock().head.len() + log.lock().tail.len();
+        assert!(pieces < 60, "{pieces} pieces");
+        assert_eq!(log.held() as u64, HEAD + TAIL);
+        assert_eq!(log.read(query(-3, 100))["chunks"][0]["data"], json!("xxx"));
     }
 
     #[test]

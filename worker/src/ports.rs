@@ -28,8 +28,6 @@ use crate::session::Session;
 
 /// Bytes of one stored value that are taken into memory.
 const MAX_BLOB: u64 = 256 * 1024 * 1024;
-/// Bytes of it that come in one answer.
-const MAX_PART: usize = 64 * 1024 * 1024;
 
 thread_local! {
     /// The execution whose evaluating thread this is; 0 elsewhere.
@@ -90,17 +88,7 @@ impl SessionPorts for Ports {
 impl Ports {
     /// Bytes of a blob from `offset` on, as many as one answer holds, and the blob's length; nothing if it is unknown.
     fn blob(&self, run: RunId, hash: &str, offset: u64) -> Result<Option<(Vec<u8>, u64)>, ErrorValue> {
-        match self.ask(run, UpMethod::BlobGet, &json!({"hash": hash, "offset": offset})) {
-            Ok((answer, Some(fd))) => {
-                let told: Json = serde_json::from_slice(answer.body.as_slice()).unwrap_or_default();
-                let bytes = shoal_sys::memfd::read_sealed(&fd, MAX_PART)
-                    .map_err(|e| ErrorValue::new(code::IO_ERROR, format!("stored value: {e}")))?;
-                Ok(Some((bytes, told["len"].as_u64().unwrap_or(0))))
-            }
-            Ok((_, None)) => Ok(None),
-            Err(error) if *error.code == *code::NOT_FOUND => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.session()?.broker.blob(run, hash, offset)
     }
 }
 

@@ -1,19 +1,23 @@
 //! One execution: parse and claim, wait for the order, evaluate on a snapshot, commit, number, tell.
 
 use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
+use shoal_chan::ChanError;
 use shoal_eval::host::{Note, Run, Sink};
-use shoal_eval::request::{Changes, Finish, Position, State};
-use shoal_proto::broker_worker::{self as edge, Finished, Prepare, Prepared, ToBroker};
+use shoal_eval::request::{Changes, Finish, ModuleCache, Position, State};
+use shoal_proto::broker_worker::{self as edge, Ending, Finished, Prepare, Prepared, ToBroker};
+use shoal_proto::launcher_worker::RunId;
 use shoal_proto::{Bytes, Text, Violation};
+use shoal_sys::heap;
 use shoal_syntax::{Diag, Parsed};
-use shoal_value::Value;
+use shoal_value::{ErrorValue, Value, code};
 
-use crate::broker_edge::BrokerEdge;
+use crate::broker_edge::Unrecorded;
 use crate::claim;
 use crate::clock;
 use crate::finish::{self, Ended};
@@ -22,11 +26,21 @@ use crate::runs::RunState;
 use crate::session::{Order, Session, env_list};
 use crate::transcript::Entry;
 
+/// After an execution that took this long, memory it no longer uses is given back: the look at it takes far less.
+const LONG: Duration = Duration::from_millis(50);
+
 /// Serves one execution from its source to its end.
 pub(crate) fn serve(session: &Arc<Session>, prepare: Prepare, run: &Arc<RunState>, orders: &Receiver<Order>) {
     if let Err(error) = go(session, prepare, run, orders) {
         crate::note_edge(&error.into());
     }
+}
+
+/// Tells that there was no thread for an execution: the session has as many processes as it may.
+pub(crate) fn refuse(session: &Session, run: RunId, error: &std::io::Error) -> Result<(), ChanError> {
+    let claim = Bytes::new(json!({"no_thread": error.to_string()}).to_string());
+    let claim = claim.map_err(|e| Violation::Encode(e.to_string()))?;
+    session.broker.send(&ToBroker::Prepared(Prepared { run, claim, parsed: false }), &[])
 }
 
 fn go(
@@ -64,6 +78,9 @@ fn go(
     let told = tell(session, &prepare, run, finish, started);
     run.set_over();
     session.forget_orders(prepare.run);
+    if clock::now().duration_since(started) >= LONG {
+        heap::give_back();
+    }
     told
 }
 
@@ -77,8 +94,23 @@ fn evaluate(
     let meter: Arc<RunState> = Arc::clone(run);
     let request = Run { id: prepare.run, cancel: run.cancel.clone(), meter, sink: Arc::new(Unheard) };
     let position = Position { statement: prepare.position == edge::Position::Stmt, session: true };
-    ports::inside(prepare.run, || {
-        session.evaluators.run(&parsed.program, prepare.src.as_str(), &snapshot, position, request)
+    let modules = snapshot.modules.clone();
+    let evaluate = || {
+        ports::inside(prepare.run, || {
+            session.evaluators.run(&parsed.program, prepare.src.as_str(), &snapshot, position, request)
+        })
+    };
+    unbroken(evaluate, modules)
+}
+
+/// Evaluates; a panic, which is a mistake of ours, ends the execution with an error and changes nothing: somebody waits.
+fn unbroken(evaluate: impl FnOnce() -> Finish, modules: ModuleCache) -> Finish {
+    // What unwinding leaves behind is dropped with the execution: it worked on a snapshot.
+    catch_unwind(AssertUnwindSafe(evaluate)).unwrap_or_else(|_panic| {
+        let mut changes = Changes::default();
+        changes.modules = modules;
+        let error = ErrorValue::new(code::CUSTOM, "the evaluator broke down; please report the source that did it");
+        Finish { result: Err(error), exit: None, changes }
     })
 }
 
@@ -93,14 +125,16 @@ fn tell(
     let ended = Ended::new(&finish, run.cancel.reason());
     let elapsed = clock::now().duration_since(started);
     let (stdout, stderr) = ended.outputs();
-    let bytes = ended.wire.as_ref().map_or(0, String::len);
+    // Of a raise only its standard error is stored.
+    let wire = ended.wire.as_deref().filter(|_| ended.ending == Ending::Value);
+    let entry = Entry::new(ended.value.clone(), ended.is_ok(), prepare.src.as_str(), wire);
     let changed = changed(&finish.changes);
     let cwd = finish.changes.cwd.as_ref().map(|(cwd, ..)| cwd.path().clone());
 
     let mut state = session.lock();
     let cwd = cwd.unwrap_or_else(|| state.place.cwd.path().clone());
     state.commit(finish.changes);
-    let n = session.results.push(Entry::new(ended.value.clone(), ended.is_ok(), prepare.src.as_str(), bytes));
+    let n = session.results.push(entry);
     let value = ended.elided(n, prepare.elide);
     let full = ended.wire.as_ref().filter(|wire| **wire != value);
     let mut fds: Vec<OwnedFd> = Vec::new();
@@ -129,8 +163,9 @@ fn tell(
         stderr: has_stderr,
         full: has_full,
     };
-    let broker: &BrokerEdge = &session.broker;
-    broker.finish(finished, fds);
+    let wanted = [stdout.is_some(), stderr.is_some(), full.is_some()];
+    let whole = wanted.into_iter().filter(|wanted| *wanted).count() == fds.len();
+    session.broker.finish(Unrecorded { finished, fds, whole });
     Ok(())
 }
 
@@ -166,4 +201,16 @@ impl Sink for Unheard {
     fn text(&self, _text: &str) {}
 
     fn note(&self, _note: Note) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_evaluator_that_breaks_down_ends_its_execution_with_an_error() {
+        let finish = unbroken(|| std::panic::resume_unwind(Box::new("on purpose")), ModuleCache::default());
+        let error = finish.result.expect_err("an error");
+        assert!(error.msg.contains("broke down") && finish.changes.env.is_empty() && finish.changes.cwd.is_none());
+    }
 }

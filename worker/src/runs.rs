@@ -37,6 +37,8 @@ const OVER: u8 = 2;
 
 /// Logs of runs that are over, the newest; `task.output` reads them.
 const KEPT_LOGS: usize = 128;
+/// Bytes of all of them. Of an older one the counts stay; its result has the output.
+const LOGGED: usize = 8 * 1024 * 1024;
 
 impl RunState {
     /// A run that nobody paused or cancelled.
@@ -141,13 +143,18 @@ impl Runs {
         let state = RunState::new();
         let mut runs = self.lock();
         runs.insert(run, Arc::clone(&state));
-        let mut over: Vec<RunId> = runs.iter().filter(|(_, state)| state.is_over()).map(|(run, _)| *run).collect();
-        over.sort_unstable();
-        for run in over.iter().take(over.len().saturating_sub(KEPT_LOGS)) {
-            runs.remove(run);
-        }
+        bound(&mut runs);
         drop(runs);
         state
+    }
+
+    /// The end of a run is recorded; its log stays only if it can be asked for.
+    pub(crate) fn recorded(&self, run: RunId, kept: bool) {
+        let mut runs = self.lock();
+        if !kept {
+            runs.remove(&run);
+        }
+        bound(&mut runs);
     }
 
     /// Every run that is known.
@@ -190,5 +197,71 @@ impl Runs {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RunId, Arc<RunState>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Forgets runs that are over beyond their number, and empties logs beyond the bytes of all; the oldest first.
+fn bound(runs: &mut HashMap<RunId, Arc<RunState>>) {
+    let mut over: Vec<RunId> = runs.iter().filter(|(_, state)| state.is_over()).map(|(run, _)| *run).collect();
+    over.sort_unstable();
+    let surplus = over.len().saturating_sub(KEPT_LOGS);
+    for run in over.drain(..surplus) {
+        runs.remove(&run);
+    }
+    let mut room = LOGGED;
+    for log in over.iter().rev().filter_map(|run| runs.get(run)).map(|state| &state.log) {
+        match room.checked_sub(log.held()) {
+            Some(rest) => room = rest,
+            None => log.empty(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::Stream;
+
+    /// A run that printed so much and is over.
+    fn over(runs: &Runs, run: RunId, bytes: usize) -> Arc<RunState> {
+        let state = runs.enter(run);
+        state.log.append(Stream::Stdout, &vec![b'x'; bytes]);
+        state.set_over();
+        state
+    }
+
+    #[test]
+    fn a_log_that_nobody_can_ask_for_goes_with_its_run() {
+        let runs = Runs::default();
+        over(&runs, 1, 10);
+        over(&runs, 2, 10);
+        runs.recorded(1, false);
+        runs.recorded(2, true);
+        assert!(runs.find(1).is_none() && runs.find(2).is_some());
+    }
+
+    #[test]
+    fn the_logs_of_ended_runs_are_bounded_in_number_and_together() {
+        let runs = Runs::default();
+        for run in 1..=200 {
+            over(&runs, run, 512 * 1024);
+        }
+        runs.recorded(200, true);
+        assert!(runs.find(72).is_none() && runs.find(73).is_some());
+        let held = |run| runs.find(run).map_or(0, |state| state.log.held());
+        assert_eq!((held(200), held(185), held(184), held(73)), (512 * 1024, 512 * 1024, 0, 0));
+        assert_eq!(runs.find(73).map(|state| state.log.counts()), Some((512 * 1024, 0)), "what it printed is known");
+    }
+
+    #[test]
+    fn the_log_of_a_run_that_goes_on_is_not_emptied() {
+        let runs = Runs::default();
+        let live = runs.enter(1);
+        live.log.append(Stream::Stdout, b"still here");
+        for run in 2..=40 {
+            over(&runs, run, 1024 * 1024);
+        }
+        runs.recorded(40, true);
+        assert_eq!(live.log.held(), 10);
     }
 }

@@ -14,10 +14,13 @@ use shoal_eval::host::Dir;
 use shoal_eval::place::{Env, Place};
 use shoal_eval::request::{Evaluators, State};
 use shoal_eval::stack::{self, Threads, Used};
-use shoal_proto::broker_worker::{Cancel, Distrust, Method, OpenRun, Prepare, Setup, ToBroker, ToWorker, WorkerHello};
+use shoal_proto::broker_worker::{
+    Ack, Cancel, Distrust, Method, OpenRun, Prepare, Setup, ToBroker, ToWorker, WorkerHello,
+};
 use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
 use shoal_proto::launcher_worker::RunId;
 use shoal_proto::{Bytes, List, Text, Violation};
+use shoal_sys::heap;
 
 use crate::answers::{self, Fetched};
 use crate::broker_edge::BrokerEdge;
@@ -50,7 +53,7 @@ pub(crate) enum Order {
 /// A session's worker.
 pub(crate) struct Session {
     /// What the broker was told of and asked for.
-    pub(crate) broker: BrokerEdge,
+    pub(crate) broker: Arc<BrokerEdge>,
     /// Where programs are asked for.
     pub(crate) launcher: Arc<LauncherEdge>,
     /// Standing interests in resources.
@@ -141,7 +144,8 @@ impl Session {
         let runs = Arc::new(Runs::default());
         let kept = facts["capture_cap"].as_u64().and_then(|cap| usize::try_from(cap).ok()).unwrap_or(KEPT);
         let commands = Commands::new(launcher.clone(), runs.clone(), kept)?;
-        let results = Results::starting_at(setup.next_out);
+        let broker = Arc::new(BrokerEdge::default());
+        let results = Results::starting_at(setup.next_out, broker.clone());
         Ok(Arc::new_cyclic(|weak: &std::sync::Weak<Self>| {
             let ports = Arc::new(Ports::new(weak.clone(), ports::record(&facts["config"])));
             let recorder: Arc<dyn Recorder> = ports.clone();
@@ -160,7 +164,7 @@ impl Session {
                 }
             });
             Self {
-                broker: BrokerEdge::default(),
+                broker,
                 launcher,
                 watches: Watches::new(&facts["config"]),
                 runs: runs.clone(),
@@ -271,19 +275,22 @@ impl Session {
     fn on_broker(self: &Arc<Self>, message: ToWorker, fd: Option<OwnedFd>) -> Result<(), ChanError> {
         match message {
             ToWorker::Setup(_) => return Err(Violation::State { what: "Setup", state: "up" }.into()),
-            ToWorker::Prepare(prepare) => self.prepare(prepare)?,
+            ToWorker::Prepare(prepare) => self.prepare(prepare),
             ToWorker::Run(run) => self.order(run.run, Order::Run),
             ToWorker::Discard(run) => self.order(run.run, Order::Discard),
             ToWorker::Cancel(cancel) => self.cancel(cancel),
-            ToWorker::Ack(run) => self.broker.recorded(run.run),
+            ToWorker::Ack(ack) => self.recorded(ack),
             ToWorker::Call(call) => {
-                let session = Arc::clone(self);
-                self.threads.run(move || {
+                let (session, number) = (Arc::clone(self), call.call);
+                let answering = self.threads.run(move || {
                     // The functions of a stream that is pulled may call one another as deep as they like.
                     let used = if call.method == Method::StreamPull { Used::Deep } else { Used::Shallow };
                     answers::answer(&session, call);
                     used
-                })?;
+                });
+                if let Err(error) = answering {
+                    answers::answer_without_thread(self, number, &error);
+                }
             }
             ToWorker::Told(answer) => self.broker.told(answer, fd),
             ToWorker::Freeze(run) => self.pause(run.run, true),
@@ -292,17 +299,22 @@ impl Session {
         Ok(())
     }
 
-    fn prepare(self: &Arc<Self>, prepare: Prepare) -> Result<(), ChanError> {
+    fn prepare(self: &Arc<Self>, prepare: Prepare) {
         let (orders, taken) = std::sync::mpsc::channel();
         let run = prepare.run;
         let state = self.runs.enter(run);
         self.orders().insert(run, orders);
         let session = Arc::clone(self);
-        self.threads.run(move || {
+        let started = self.threads.run(move || {
             request::serve(&session, prepare, &state, &taken);
             state.used()
-        })?;
-        Ok(())
+        });
+        if let Err(error) = started {
+            self.forget(run);
+            if let Err(error) = request::refuse(self, run, &error) {
+                crate::note_edge(&error);
+            }
+        }
     }
 
     /// An order for a run that takes none any more is late, and nothing else. A run counts as running from here on: a
@@ -316,6 +328,25 @@ impl Session {
             state.set_running();
         }
         let _late: Result<(), _> = waiting.send(order);
+    }
+
+    /// The end of a run is recorded: what need not stay for it is let go, by a thread that may take its time.
+    fn recorded(&self, ack: Ack) {
+        self.runs.recorded(ack.run, ack.kept);
+        let n = self.broker.recorded(ack.run).filter(|_| ack.stored);
+        let loose = n.map(|n| self.results.stored(n)).unwrap_or_default();
+        if loose.is_empty() {
+            return;
+        }
+        let dropped = self.threads.run(move || {
+            drop(loose);
+            heap::give_back();
+            Used::Shallow
+        });
+        // Without a thread they were dropped here.
+        if let Err(error) = dropped {
+            crate::note_edge(&error.into());
+        }
     }
 
     fn cancel(&self, cancel: Cancel) {

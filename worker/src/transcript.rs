@@ -1,53 +1,115 @@
 //! The numbered results of a session: `out:N`, newest kept, bounded.
+//!
+//! Small results are held by count. Large ones are held up to a budget; beyond it the oldest that the content store has are
+//! left to it and read back when they are asked for. Those that it does not have (output of a command that raised, values
+//! with live handles in them) stay up to a far larger budget, and are gone beyond that.
+
+mod shed;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_eval::request::Transcript;
+use shoal_value::weight::weigh;
 use shoal_value::{ErrorValue, Record, Str, Table, Value};
 
-/// Values held in memory; older ones are read from the content store.
+pub(crate) use shed::{Blobs, Shed};
+
+/// Results known by number; of older ones the journal has the stored form.
 const MAX_ENTRIES: usize = 1024;
-/// Bytes of their encoded forms; the newest is held whatever its size.
-const MAX_BYTES: usize = 256 * 1024 * 1024;
+/// A result up to this is never left to the store: all of them together take no more than 4 MiB.
+const SMALL: usize = 4 * 1024;
+/// Bytes of results in memory; the newest is held whatever its size.
+const HELD: usize = 16 * 1024 * 1024;
+/// The same, with those that the content store does not have.
+const MOST: usize = 256 * 1024 * 1024;
 /// Characters of a source shown in `out`.
 const SRC_CHARS: usize = 200;
 
 /// One result.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Entry {
-    /// The value, or the error it ended with.
-    pub(crate) value: Value,
-    /// It ended with a value, and an outcome among them is ok.
-    pub(crate) ok: bool,
+    /// Nothing when it was left to the store, or is gone.
+    value: Option<Value>,
+    type_name: &'static str,
+    ok: bool,
     src: Str,
-    bytes: usize,
+    /// Bytes it takes, about.
+    weight: usize,
+    /// What has to stay of it, if it can be read back.
+    shed: Option<Shed>,
+    /// The store has it.
+    stored: bool,
 }
 
 impl Entry {
-    /// A result of a source; `bytes` is about what the value takes.
-    pub(crate) fn new(value: Value, ok: bool, src: &str, bytes: usize) -> Self {
+    /// A result of a source: the value, or the error it ended with; `ok` when it ended with a value, and an outcome among
+    /// them is ok. `wire` is its wire form if that will be stored, with the streams of an outcome beside it.
+    pub(crate) fn new(value: Value, ok: bool, src: &str, wire: Option<&str>) -> Self {
         let src = src.chars().take(SRC_CHARS).collect::<String>().into();
-        Self { value, ok, src, bytes }
+        let weight = weigh(&value);
+        let is_large = weight.bytes > SMALL && !weight.live;
+        let shed = wire.filter(|_| is_large).and_then(|wire| Shed::of(&value, wire));
+        let type_name = value.type_name();
+        Self { value: Some(value), type_name, ok, src, weight: weight.bytes, shed, stored: false }
+    }
+
+    fn is_large(&self) -> bool {
+        self.value.is_some() && self.weight > SMALL
+    }
+
+    /// What `it` may be.
+    fn is_value(&self) -> bool {
+        !matches!(self.type_name, "null" | "error")
+    }
+
+    /// Where it is.
+    fn found(&self) -> Option<Found> {
+        match (&self.value, &self.shed) {
+            (Some(value), _) => Some(Found::Held(value.clone())),
+            (None, Some(shed)) => Some(Found::Stored(shed.clone())),
+            (None, None) => None,
+        }
+    }
+}
+
+/// Where a result is.
+enum Found {
+    Held(Value),
+    Stored(Shed),
+}
+
+/// Values that are no longer held: to be dropped without any lock.
+#[derive(Debug, Default)]
+#[must_use]
+pub(crate) struct Loose(Vec<Value>);
+
+impl Loose {
+    /// Whether dropping them is worth a thread.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
 #[derive(Debug)]
 struct Kept {
     entries: VecDeque<Entry>,
-    bytes: usize,
+    /// Bytes of the values that are held.
+    held: usize,
     /// Number of the next result.
     next: u64,
 }
 
 /// All results of the session.
-#[derive(Debug)]
-pub(crate) struct Results(Mutex<Kept>);
+pub(crate) struct Results {
+    kept: Mutex<Kept>,
+    store: Arc<dyn Blobs>,
+}
 
 impl Results {
-    /// No results yet; the next one gets this number.
-    pub(crate) fn starting_at(next: u64) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(Kept { entries: VecDeque::new(), bytes: 0, next: next.max(1) })))
+    /// No results yet; the next one gets this number. What is not held is read back from the store.
+    pub(crate) fn starting_at(next: u64, store: Arc<dyn Blobs>) -> Arc<Self> {
+        Arc::new(Self { kept: Mutex::new(Kept { entries: VecDeque::new(), held: 0, next: next.max(1) }), store })
     }
 
     /// The number the next result gets.
@@ -60,24 +122,30 @@ impl Results {
         let mut kept = self.lock();
         let n = kept.next;
         kept.next += 1;
-        kept.bytes = kept.bytes.saturating_add(entry.bytes);
+        kept.held = kept.held.saturating_add(entry.weight);
         kept.entries.push_back(entry);
-        let mut dropped = Vec::new();
-        while kept.entries.len() > MAX_ENTRIES || (kept.bytes > MAX_BYTES && kept.entries.len() > 1) {
-            let Some(oldest) = kept.entries.pop_front() else { break };
-            kept.bytes = kept.bytes.saturating_sub(oldest.bytes);
-            dropped.push(oldest);
-        }
+        let loose = kept.trim();
         drop(kept);
-        // Large values are freed without the lock.
-        drop(dropped);
+        drop(loose);
         n
     }
 
-    /// The result of a number, if it is still held.
-    pub(crate) fn entry(&self, n: u64) -> Option<Entry> {
-        let kept = self.lock();
-        kept.entries.get(kept.place(n)?).cloned()
+    /// The store has a result, with all that was attached to it.
+    pub(crate) fn stored(&self, n: u64) -> Loose {
+        let mut kept = self.lock();
+        if let Some(entry) = kept.place(n).and_then(|at| kept.entries.get_mut(at)) {
+            entry.stored = true;
+        }
+        kept.trim()
+    }
+
+    /// The result of a number; nothing if it is not known any more. Fails if it is stored and cannot be read.
+    pub(crate) fn value(&self, n: u64) -> Result<Option<Value>, ErrorValue> {
+        let found = {
+            let kept = self.lock();
+            kept.place(n).and_then(|at| kept.entries.get(at)).and_then(Entry::found)
+        };
+        self.whole(found)
     }
 
     /// The results up to now.
@@ -85,19 +153,57 @@ impl Results {
         Arc::new(Snapshot { results: Arc::clone(self), end: self.next() })
     }
 
+    fn whole(&self, found: Option<Found>) -> Result<Option<Value>, ErrorValue> {
+        match found {
+            Some(Found::Held(value)) => Ok(Some(value)),
+            Some(Found::Stored(shed)) => shed.restore(&*self.store).map(Some),
+            None => Ok(None),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Kept {
-    /// Number of the oldest result held.
+    /// Number of the oldest result known.
     fn first(&self) -> u64 {
         self.next - self.entries.len() as u64
     }
 
     fn place(&self, n: u64) -> Option<usize> {
         usize::try_from(n.checked_sub(self.first())?).ok()
+    }
+
+    /// Lets go of what is over the budgets, oldest first; never of the newest.
+    fn trim(&mut self) -> Loose {
+        let mut loose = Loose::default();
+        while self.entries.len() > MAX_ENTRIES {
+            let oldest = self.entries.pop_front();
+            loose.0.extend(oldest.and_then(|mut entry| self.held_no_more(&mut entry)));
+        }
+        self.let_go(HELD, |entry| entry.stored && entry.shed.is_some(), &mut loose);
+        self.let_go(MOST, |_| true, &mut loose);
+        loose
+    }
+
+    fn let_go(&mut self, budget: usize, may: impl Fn(&Entry) -> bool, loose: &mut Loose) {
+        let mut entries = std::mem::take(&mut self.entries);
+        let older = entries.len().saturating_sub(1);
+        for entry in entries.iter_mut().take(older).filter(|entry| entry.is_large() && may(entry)) {
+            if self.held <= budget {
+                break;
+            }
+            loose.0.extend(self.held_no_more(entry));
+        }
+        self.entries = entries;
+    }
+
+    fn held_no_more(&mut self, entry: &mut Entry) -> Option<Value> {
+        let value = entry.value.take()?;
+        self.held = self.held.saturating_sub(entry.weight);
+        Some(value)
     }
 }
 
@@ -107,88 +213,41 @@ struct Snapshot {
     end: u64,
 }
 
-impl Snapshot {
-    /// Results below the end, oldest first, with their numbers.
-    fn seen(&self) -> Vec<(u64, Entry)> {
-        let kept = self.results.lock();
-        let first = kept.first();
-        (first..).zip(kept.entries.iter().cloned()).filter(|(n, _)| *n < self.end).collect()
-    }
-}
-
 impl Transcript for Snapshot {
-    fn newest(&self) -> Value {
-        let is_value = |value: &Value| !value.is_null() && !matches!(value, Value::Error(_));
-        let kept = self.results.lock();
-        let first = kept.first();
-        let newest = (first..).zip(&kept.entries).filter(|(n, entry)| *n < self.end && is_value(&entry.value)).last();
-        newest.map_or(Value::Null, |(_, entry)| entry.value.clone())
+    fn newest(&self) -> Result<Value, ErrorValue> {
+        let found = {
+            let kept = self.results.lock();
+            let first = kept.first();
+            let seen = (first..).zip(&kept.entries).filter(|(n, entry)| *n < self.end && entry.is_value());
+            seen.last().and_then(|(_, entry)| entry.found())
+        };
+        Ok(self.results.whole(found)?.unwrap_or(Value::Null))
     }
 
-    fn nth(&self, n: i64) -> Option<Value> {
+    fn nth(&self, n: i64) -> Result<Option<Value>, ErrorValue> {
         let n = match u64::try_from(n) {
-            Ok(n) => n,
-            Err(_) => self.end.checked_sub(n.unsigned_abs())?,
+            Ok(n) => Some(n),
+            Err(_) => self.end.checked_sub(n.unsigned_abs()),
         };
-        (n < self.end).then(|| self.results.entry(n)).flatten().map(|entry| entry.value)
+        n.filter(|n| *n < self.end).map_or(Ok(None), |n| self.results.value(n))
     }
 
     fn table(&self) -> Result<Table, ErrorValue> {
-        let rows = self.seen().into_iter().map(|(n, entry)| {
+        let kept = self.results.lock();
+        let first = kept.first();
+        let rows = (first..).zip(&kept.entries).filter(|(n, _)| *n < self.end).map(|(n, entry)| {
             Record::new([
                 ("n", Value::Int(i64::try_from(n).unwrap_or(i64::MAX))),
-                ("type", Value::str(entry.value.type_name())),
+                ("type", Value::str(entry.type_name)),
                 ("ok", Value::Bool(entry.ok)),
-                ("src", Value::Str(entry.src)),
+                ("src", Value::Str(entry.src.clone())),
             ])
         });
-        Table::with_columns(["n", "type", "ok", "src"], rows.collect::<Result<Vec<_>, _>>()?)
+        let rows = rows.collect::<Result<Vec<_>, _>>()?;
+        drop(kept);
+        Table::with_columns(["n", "type", "ok", "src"], rows)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn int(n: i64) -> Entry {
-        Entry::new(Value::Int(n), true, "src", 1)
-    }
-
-    fn is_int(value: Option<Value>, n: i64) -> bool {
-        matches!(value, Some(Value::Int(got)) if got == n)
-    }
-
-    #[test]
-    fn numbers_count_on_and_a_snapshot_does_not_move() {
-        let results = Results::starting_at(5);
-        assert_eq!(results.push(int(50)), 5);
-        let snapshot = results.snapshot();
-        assert_eq!(results.push(int(60)), 6);
-        assert!(is_int(snapshot.nth(5), 50) && is_int(snapshot.nth(-1), 50));
-        assert!(snapshot.nth(6).is_none() && snapshot.nth(4).is_none() && snapshot.nth(0).is_none());
-        assert!(is_int(Some(snapshot.newest()), 50));
-        assert_eq!(snapshot.table().expect("a table").len(), 1);
-    }
-
-    #[test]
-    fn the_newest_value_is_neither_null_nor_an_error() {
-        let results = Results::starting_at(1);
-        assert!(results.snapshot().newest().is_null());
-        results.push(int(7));
-        results.push(Entry::new(Value::Null, true, "", 1));
-        results.push(Entry::new(Value::Error(ErrorValue::type_error("x")), false, "", 1));
-        assert!(is_int(Some(results.snapshot().newest()), 7));
-    }
-
-    #[test]
-    fn old_and_large_results_are_dropped() {
-        let results = Results::starting_at(1);
-        (0..2000).for_each(|n| {
-            results.push(int(n));
-        });
-        assert!(results.entry(1).is_none() && results.entry(977).is_some() && results.entry(2000).is_some());
-        results.push(Entry::new(Value::Int(1), true, "", MAX_BYTES + 1));
-        assert!(results.entry(2000).is_none());
-        assert!(results.entry(2001).is_some(), "the newest is held whatever its size");
-    }
-}
+mod tests;

@@ -108,11 +108,11 @@ impl Broker {
         }
         let Some(planning) = self.planning.remove(&run) else { return };
         self.tell_worker(sid, ToWorker::Discard(RunMessage { run }));
-        match (&planning.purpose, &claim.parse_error) {
-            (Purpose::Make, Some(error)) => self.reply(planning.ask, Err(error.to_rpc())),
+        match (&planning.purpose, claim.refusal()) {
+            (Purpose::Make, Some(error)) => self.reply(planning.ask, Err(error)),
             (Purpose::Make, None) => self.make_plan(planning, claim),
-            (Purpose::Show(reference), _) => {
-                let ast = if claim.parse_error.is_some() { Value::Null } else { claim.ast };
+            (Purpose::Show(reference), refused) => {
+                let ast = if refused.is_some() { Value::Null } else { claim.ast };
                 let reference = reference.clone();
                 let answer = self.plan_json(&reference, ast);
                 self.reply(planning.ask, answer);

@@ -277,6 +277,7 @@ impl Broker {
                 pty.exit = pty.exit.or(known).or(Some(ExitStatus { code: None, signal: Some(9) }));
                 let call = broker.fresh();
                 broker.tell_ptyd(sid, ToPtyd::Close(PtyCall { call, id }));
+                broker.let_go(sid, id);
                 broker.forget_pty(id);
                 broker.session_event(sid, "pty_closed", None, Some(&pty.reference()));
                 let body = json!({"pty_id": pty.reference(), "closed": true, "exit": exit_json(pty.exit)});
@@ -321,6 +322,7 @@ impl Broker {
             PtyAction::Take => {
                 let typed = wanted.record.then(Vec::new);
                 let new = Taken { conn: ask.conn, by: caller.principal.clone(), typed };
+                self.let_go(caller.sid, pty.n);
                 if let Some(pty) = self.ptys.of_mut(caller.sid, pty.n) {
                     pty.taken = Some(new);
                 }
@@ -343,17 +345,22 @@ impl Broker {
     /// A connection is gone: the terminals it had taken are free.
     pub(super) fn release_ptys_of(&mut self, conn: ConnId) {
         for (sid, n) in self.ptys.taken_by(conn) {
-            let Some(pty) = self.ptys.of_mut(sid, n) else { continue };
-            let Some(taken) = pty.taken.take() else { continue };
-            let mut detail =
-                json!({"pty_id": pty.reference(), "action": "release", "cmd": pty.cmd, "exit": exit_json(pty.exit)});
-            if let (Some(detail), Value::Object(more)) = (detail.as_object_mut(), released(&taken)) {
-                detail.extend(more);
-            }
-            let row = self.plain_row(Kind::Pty, Some(sid), &taken.by, detail);
-            self.note(row);
+            self.let_go(sid, n);
             self.pty_changed(sid, n);
         }
+    }
+
+    /// Whoever had taken a terminal has it no more, which its journal tells with what was to be recorded.
+    fn let_go(&mut self, sid: Sid, n: u64) {
+        let Some(pty) = self.ptys.of_mut(sid, n) else { return };
+        let Some(taken) = pty.taken.take() else { return };
+        let mut detail =
+            json!({"pty_id": pty.reference(), "action": "release", "cmd": pty.cmd, "exit": exit_json(pty.exit)});
+        if let (Some(detail), Value::Object(more)) = (detail.as_object_mut(), released(&taken)) {
+            detail.extend(more);
+        }
+        let row = self.plain_row(Kind::Pty, Some(sid), &taken.by, detail);
+        self.note(row);
     }
 }
 

@@ -307,6 +307,17 @@ pub struct Distrust {
     pub what: Text<512>,
 }
 
+/// What became of the end of an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Ack {
+    /// The execution.
+    pub run: RunId,
+    /// Its row is closed and its outputs lie in the content store, so that the worker need not hold them.
+    pub stored: bool,
+    /// Its task record stays, so that its log may be asked for.
+    pub kept: bool,
+}
+
 /// An execution a worker still has when a broker adopts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct OpenRun {
@@ -346,8 +357,8 @@ edge! {
         4 Discard(Run) Control [0;],
         /// End a run.
         5 Cancel(Cancel) Control [0;],
-        /// The end of a run is recorded: the worker may forget it.
-        6 Ack(Run) Control [0;],
+        /// The end of a run is recorded: the worker need not tell it again.
+        6 Ack(Ack) Control [0;],
         /// A method.
         7 Call(Call) Control [0;],
         /// Answer to an up-call.

@@ -90,10 +90,33 @@ pub struct Exited {
     pub peak_kib: u64,
     /// Processes of its session that are still there.
     pub left: u32,
-    /// It was ended because it had used all the CPU time it was allowed.
-    pub cpu_limited: bool,
-    /// It was ended because its session had used all the memory it was allowed.
-    pub memory_limited: bool,
+    /// The limit that ended it, where that is known.
+    pub limit: Option<Limit>,
+}
+
+/// A limit of a session, or one that a program set for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+pub enum Limit {
+    /// CPU time of one program.
+    CpuSeconds,
+    /// Bytes of one file.
+    FileSize,
+    /// Memory.
+    Memory,
+    /// Processes.
+    Pids,
+}
+
+impl Limit {
+    /// Its name in an outcome.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CpuSeconds => "cpu_seconds",
+            Self::FileSize => "file_size",
+            Self::Memory => "memory",
+            Self::Pids => "pids",
+        }
+    }
 }
 
 /// What to signal.

@@ -40,6 +40,13 @@ pub fn read(pid: i32) -> Option<Process> {
     Some(Process { pid, ppid, comm, state })
 }
 
+/// Resident memory of a process that is no file's, in KiB; 0 for one that is gone.
+pub fn anonymous_kib(pid: i32) -> u64 {
+    let status = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    line.and_then(|kib| kib.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
+
 /// A process and everything below it, itself first.
 pub fn tree(root: i32) -> Vec<Process> {
     let all = all();

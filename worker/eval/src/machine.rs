@@ -157,8 +157,11 @@ impl Machine {
     }
 
     /// The newest value of the transcript: what `it` means.
-    pub(crate) fn newest(&self) -> Value {
-        self.transcript.as_ref().map_or(Value::Null, |transcript| transcript.newest())
+    pub(crate) fn newest(&self) -> Eval<Value> {
+        match &self.transcript {
+            Some(transcript) => Ok(transcript.newest()?),
+            None => Ok(Value::Null),
+        }
     }
 
     pub(crate) fn transcript_table(&self) -> Eval<Value> {
@@ -172,7 +175,10 @@ impl Machine {
         let Value::Int(n) = at else {
             return Err(ErrorValue::type_error(format!("out[n]: expected int, found {}", at.type_name())).into());
         };
-        let value = self.transcript.as_ref().and_then(|transcript| transcript.nth(*n));
+        let value = match &self.transcript {
+            Some(transcript) => transcript.nth(*n)?,
+            None => None,
+        };
         value.ok_or_else(|| ErrorValue::new(code::INDEX_RANGE, format!("there is no out[{n}]")).into())
     }
 

@@ -25,11 +25,11 @@ use crate::vm::Lambda;
 
 /// The results of a session so far, as of a snapshot.
 pub trait Transcript: Send + Sync {
-    /// The newest value that is not null or an error; null if there is none.
-    fn newest(&self) -> Value;
+    /// The newest value that is not null or an error; null if there is none. Fails if it is stored and cannot be read.
+    fn newest(&self) -> Result<Value, ErrorValue>;
 
-    /// The `n`-th value from 1; negative from the newest.
-    fn nth(&self, n: i64) -> Option<Value>;
+    /// The `n`-th value from 1; negative from the newest. Fails if it is stored and cannot be read.
+    fn nth(&self, n: i64) -> Result<Option<Value>, ErrorValue>;
 
     /// `{n, type, ok, src}` of all.
     fn table(&self) -> Result<Table, ErrorValue>;

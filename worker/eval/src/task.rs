@@ -1,10 +1,11 @@
 //! Tasks: evaluators that run beside the one that started them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use shoal_value::handle::concrete;
+use shoal_value::weight::weigh;
 use shoal_value::{DateTime, ErrorValue, Str, TaskHandle, Value, code};
 
 use crate::cancel::{CancelReason, CancelToken};
@@ -27,6 +28,8 @@ pub struct Task {
     cancel: CancelToken,
     suspended: AtomicBool,
     end: Watched<Option<End>>,
+    /// Bytes of its result, about.
+    weight: AtomicUsize,
 }
 
 #[derive(Clone)]
@@ -52,8 +55,12 @@ struct Known {
     tasks: BTreeMap<u64, Arc<Task>>,
 }
 
-/// Finished tasks kept for `jobs`; the oldest go first.
+/// Tasks kept for `jobs`; the oldest finished ones go first.
 const KEPT: usize = 256;
+/// Bytes of the results of all of them. A task that a name or a result holds keeps its own for as long.
+const HELD: usize = 8 * 1024 * 1024;
+/// A result up to this is not worth forgetting its task for.
+const SMALL: usize = 4 * 1024;
 
 impl Tasks {
     pub(crate) fn new(on_end: OnTaskEnd) -> Self {
@@ -69,12 +76,17 @@ impl Tasks {
         all.last += 1;
         let task = Arc::new(make(all.last));
         all.tasks.insert(task.id, task.clone());
-        if all.tasks.len() > KEPT
-            && let Some(id) = all.tasks.iter().find(|(_, task)| task.is_done()).map(|(id, _)| *id)
-        {
-            all.tasks.remove(&id);
-        }
+        let dropped = all.trim();
+        drop(all);
+        drop(dropped);
         task
+    }
+
+    /// A task has ended: what the finished ones hold is bounded.
+    fn ended(&self) {
+        // Large results are freed without the lock.
+        let dropped = self.all().trim();
+        drop(dropped);
     }
 
     /// All tasks that are still known, by number.
@@ -85,6 +97,28 @@ impl Tasks {
     /// Asks all to end.
     pub fn cancel_all(&self, reason: CancelReason) {
         self.list().iter().for_each(|task| task.cancel.cancel(reason));
+    }
+}
+
+impl Known {
+    /// Takes out the oldest finished tasks beyond the bounds; never the newest of all.
+    fn trim(&mut self) -> Vec<Arc<Task>> {
+        let mut held: usize = self.tasks.values().map(|task| task.weight.load(Ordering::Relaxed)).sum();
+        let mut surplus = self.tasks.len().saturating_sub(KEPT);
+        let mut dropped = Vec::new();
+        for task in self.tasks.values().filter(|task| task.is_done() && task.id != self.last) {
+            if surplus == 0 && held <= HELD {
+                break;
+            }
+            let weight = task.weight.load(Ordering::Relaxed);
+            if surplus > 0 || weight > SMALL {
+                held = held.saturating_sub(weight);
+                surplus = surplus.saturating_sub(1);
+                dropped.push(task.clone());
+            }
+        }
+        dropped.iter().for_each(|task| drop(self.tasks.remove(&task.id)));
+        dropped
     }
 }
 
@@ -125,6 +159,12 @@ impl Task {
     }
 
     fn finish(&self, end: End) {
+        let weight = match &end {
+            End::Value(value) => weigh(value).bytes,
+            End::Failed(error) => weigh(&Value::Error(error.clone())).bytes,
+            End::Cancelled => 0,
+        };
+        self.weight.store(weight, Ordering::Relaxed);
         self.end.change(|state| *state = Some(end));
     }
 
@@ -232,6 +272,7 @@ impl Machine {
             cancel,
             suspended: AtomicBool::new(false),
             end: Watched::new(None),
+            weight: AtomicUsize::new(0),
         });
         machine.task = task.id;
         let running = task.clone();
@@ -242,6 +283,7 @@ impl Machine {
             drop(machine);
             (session.tasks.on_end)(TaskChanges(root));
             last.end(result);
+            session.tasks.ended();
         });
         match started {
             Ok(_detached) => Ok(task),
@@ -278,5 +320,55 @@ impl<F: FnOnce(Eval<Value>)> OnEnd<F> {
 impl<F: FnOnce(Eval<Value>)> Drop for OnEnd<F> {
     fn drop(&mut self) {
         self.end(Err(ErrorValue::new(code::CUSTOM, "the evaluator of a task broke down").into()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(tasks: &Tasks, end: Option<Value>) -> Arc<Task> {
+        let task = tasks.add(|id| Task {
+            id,
+            desc: "".into(),
+            started: DateTime::from_unix_nanos(0).expect("the epoch"),
+            cancel: CancelToken::new(),
+            suspended: AtomicBool::new(false),
+            end: Watched::new(None),
+            weight: AtomicUsize::new(0),
+        });
+        if let Some(value) = end {
+            task.finish(End::Value(value));
+            tasks.ended();
+        }
+        task
+    }
+
+    fn numbers(tasks: &Tasks) -> Vec<u64> {
+        tasks.list().iter().map(|task| task.id).collect()
+    }
+
+    #[test]
+    fn finished_tasks_are_bounded_in_number_and_running_ones_stay() {
+        let tasks = Tasks::new(Box::new(|_| {}));
+        let running = task(&tasks, None);
+        for _ in 0..KEPT + 20 {
+            task(&tasks, Some(Value::Null));
+        }
+        let known = numbers(&tasks);
+        assert_eq!((known.len(), known[0], known[1]), (KEPT, running.id, 22));
+    }
+
+    #[test]
+    fn the_results_of_finished_tasks_are_bounded_together() {
+        let tasks = Tasks::new(Box::new(|_| {}));
+        let small = task(&tasks, Some(Value::Int(1)));
+        let held = task(&tasks, Some(Value::str("x".repeat(HELD / 2))));
+        task(&tasks, Some(Value::str("y".repeat(HELD / 3))));
+        task(&tasks, Some(Value::str("z".repeat(HELD / 3))));
+        assert_eq!(numbers(&tasks), [small.id, 3, 4], "the oldest large one goes");
+        assert!(held.is_done(), "whoever holds it has its result");
+        task(&tasks, Some(Value::str("w".repeat(3 * HELD))));
+        assert_eq!(numbers(&tasks), [small.id, 5], "the newest stays whatever its size");
     }
 }

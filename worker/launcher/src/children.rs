@@ -1,7 +1,6 @@
 //! Reaping: every descendant that loses its parent becomes a child of the launcher.
 
 use std::io;
-use std::time::Duration;
 
 use shoal_proto::hello::{ExitStatus, SessionRole};
 use shoal_proto::launcher_worker::{Exited, ToWorker};
@@ -10,10 +9,6 @@ use shoal_sys::process::{self, Exit, Reaped};
 use crate::commands::Who;
 use crate::launcher::Launcher;
 use crate::lineage::Serial;
-
-/// The limit is met by time counted in ticks of the kernel's clock, which runs ahead of what a program is told it used by
-/// about this much.
-const TICK: Duration = Duration::from_millis(250);
 
 impl Launcher {
     /// Reaps whatever ended.
@@ -42,28 +37,12 @@ impl Launcher {
             Who::Terminal(id) => self.on_terminal_end(id, status),
             Who::Command { id, epoch, .. } if epoch == self.roles.epoch => {
                 let cpu_us = u64::try_from(reaped.cpu.as_micros()).unwrap_or(u64::MAX);
-                let cpu_limited = self.is_cpu_limited(status, reaped.cpu);
-                let memory_limited = !cpu_limited && self.is_memory_limited(status, memory_kills);
-                let peak_kib = reaped.peak_kib;
-                let exited = Exited { id, status, cpu_us, peak_kib, left, cpu_limited, memory_limited };
+                let limit = self.limit_of(status, reaped.cpu, memory_kills);
+                let exited = Exited { id, status, cpu_us, peak_kib: reaped.peak_kib, left, limit };
                 self.tell_worker(&ToWorker::Exited(exited), &[]);
             }
             Who::Command { .. } => {}
         }
-    }
-
-    /// Whether the kernel of the machine ended a program at its CPU limit. It sends SIGKILL, where soft and hard limit are
-    /// one, at a tick of its clock.
-    fn is_cpu_limited(&self, status: ExitStatus, cpu: Duration) -> bool {
-        let by = status.signal.map(i32::from);
-        let is_spent = |limit: u64| cpu + TICK >= Duration::from_secs(limit);
-        by == Some(libc::SIGXCPU) || by == Some(libc::SIGKILL) && self.cpu_limit().is_some_and(is_spent)
-    }
-
-    /// Whether the machine's kernel ended a program because its session had used up its memory: it sends SIGKILL, and counts.
-    fn is_memory_limited(&self, status: ExitStatus, kills_before: u64) -> bool {
-        status.signal.map(i32::from) == Some(libc::SIGKILL)
-            && self.memory.as_ref().is_some_and(|memory| memory.kills() > kills_before)
     }
 
     /// How many processes a program that ended left; its record goes when there are none.

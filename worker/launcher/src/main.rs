@@ -12,6 +12,7 @@ mod edge;
 mod gate;
 mod ladder;
 mod launcher;
+mod limits;
 mod lineage;
 mod local;
 mod memory;

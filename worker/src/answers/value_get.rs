@@ -82,7 +82,8 @@ fn whole(session: &Session, wanted: &Wanted<'_>, stored: &Json) -> Result<Value,
     }
     let unknown = |reason| RpcError::unknown_ref(wanted.name, reason, None);
     match wanted.reference {
-        Ref::Out(n) => session.results.entry(n).map(|entry| entry.value).ok_or_else(|| unknown("evicted")),
+        // A stored result that cannot be read is asked for by the broker, which says why.
+        Ref::Out(n) => session.results.value(n).ok().flatten().ok_or_else(|| unknown("evicted")),
         _ => Err(unknown("unknown")),
     }
 }

@@ -121,11 +121,15 @@ fn pulled(
     let ids = pump.ids();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| {
+        let reader = std::thread::Builder::new().name("reader".into()).spawn_scoped(scope, || {
             let finished = pump.run(None, cancel);
             done.store(true, Ordering::Release);
             finished
         });
+        let reader = reader.map_err(|error| {
+            ids.iter().all(|id| commands.edge.end(*id, Rung::Kill).is_ok());
+            failure::io(0, &error)
+        })?;
         let over = || done.load(Ordering::Acquire) || cancel.is_set();
         let fed = feed.map_or(Ok(()), |pipe| feed_from(pull, &pipe, over));
         if fed.is_err() {

@@ -25,6 +25,11 @@ pub(super) fn edge(stage: usize, error: &ChanError) -> RunError {
 /// Words of the launcher's refusal of a program of a cancelled run.
 const CANCELLED: &str = "the execution was cancelled";
 
+/// The system refused another process.
+const NO_PROCESS: &str = "there are as many processes as the limit `pids` allows; end some, then try again";
+/// The system has no memory for another process.
+const NO_MEMORY: &str = "there is no memory left for another process under the limit `memory`";
+
 /// Whether a program was refused because its run was cancelled.
 pub(super) fn is_cancelled(error: &RunError) -> bool {
     matches!(error, RunError::Start(start) if start.kind == StartErrorKind::Denied && start.text == CANCELLED)
@@ -43,6 +48,8 @@ pub(super) fn told(stage: usize, failed: &SpawnFailed) -> RunError {
     let text = match failed.stage {
         SpawnStage::Gate if errno == Errno::CANCELED => CANCELLED.to_owned(),
         SpawnStage::Gate => failed.reason.as_str().to_owned(),
+        SpawnStage::Clone | SpawnStage::Setup if errno == Errno::AGAIN => NO_PROCESS.to_owned(),
+        SpawnStage::Clone if errno == Errno::NOMEM => NO_MEMORY.to_owned(),
         SpawnStage::Exec if errno == Errno::NOEXEC => "it is neither a program nor a script with a #! line".to_owned(),
         SpawnStage::Exec if errno == Errno::TOOBIG => "arguments and environment are too long together".to_owned(),
         _ => files::text_of(errno),

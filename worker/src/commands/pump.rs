@@ -25,6 +25,8 @@ const DRAIN: Duration = Duration::from_millis(250);
 const COUNT: Duration = Duration::from_secs(1);
 /// One read.
 const CHUNK: usize = 64 * 1024;
+/// Bytes in memory of a stream of a language task. It may outlive its execution, and then the store takes no more.
+const KEPT_OF_TASK: usize = 1024 * 1024;
 
 /// A running stage.
 #[derive(Debug)]
@@ -139,7 +141,8 @@ impl<'a> Pump<'a> {
         started: Started,
     ) -> Self {
         let Started { stages, ends, early } = started;
-        let tap = |pipe, stream, stage| Tap { pipe, stream, kept: Kept::new(commands.kept), spill: None, stage };
+        let limit = if background { commands.kept.min(KEPT_OF_TASK) } else { commands.kept };
+        let tap = |pipe, stream, stage| Tap { pipe, stream, kept: Kept::new(limit), spill: None, stage };
         let last = stages.len().saturating_sub(1);
         let mut taps = vec![tap(ends.stdout, Stream::Stdout, last)];
         taps.extend(ends.stderrs.into_iter().enumerate().map(|(stage, pipe)| tap(Some(pipe), Stream::Stderr, stage)));
@@ -326,14 +329,7 @@ fn stage_end(stage: &Stage, stderr: Bytes) -> StageEnd {
         Some(signal) => Exit::Signal(signals::name(signal)),
         None => Exit::Status(exited.and_then(|e| e.status.code).unwrap_or(u8::MAX).into()),
     };
-    let limit = match signal.map(i32::from) {
-        Some(libc::SIGXFSZ) => Some("file_size".into()),
-        _ => exited.and_then(|e| match (e.cpu_limited, e.memory_limited) {
-            (true, _) => Some("cpu_seconds".into()),
-            (false, true) => Some("memory".into()),
-            (false, false) => None,
-        }),
-    };
+    let limit = exited.and_then(|e| e.limit).map(|limit| limit.name().into());
     let small = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let usage = exited.map_or_else(Usage::default, |e| Usage {
         cpu_ns: small(e.cpu_us.saturating_mul(1000)),

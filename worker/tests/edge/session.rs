@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use shoal_chan::Chan;
 use shoal_proto::broker_worker::{
-    Answer, Call, Cancel, Elide, Finished, Method, Position, Prepare, Prepared, Run, Setup, Statement, ToBroker,
+    Ack, Answer, Call, Cancel, Elide, Finished, Method, Position, Prepare, Prepared, Run, Setup, Statement, ToBroker,
     ToWorker, UpCall, UpMethod, WorkerHello,
 };
 use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
@@ -152,7 +152,7 @@ impl Session {
             match self.message() {
                 (ToBroker::Finished(finished), fds) => {
                     let run = finished.run;
-                    self.worker.send(&ToWorker::Ack(Run { run }), &[]).expect("sent");
+                    self.worker.send(&ToWorker::Ack(Ack { run, stored: false, kept: true }), &[]).expect("sent");
                     return done(finished, fds);
                 }
                 (ToBroker::Progress(_), _) => {}

@@ -4,7 +4,7 @@ use std::hash::DefaultHasher;
 
 use crate::render::{Style, block, inline};
 use crate::testing::{Blobs, nested};
-use crate::{MAX_DEPTH, NATIVE_STACK, Record, Table, Value, equal, json, select, wire};
+use crate::{MAX_DEPTH, NATIVE_STACK, Record, Table, Value, equal, json, select, weight, wire};
 
 fn on_small_stack(walk: impl FnOnce(&Value) + Send + 'static) {
     on_stack(NATIVE_STACK, walk);
@@ -55,6 +55,11 @@ fn deep_values_are_rendered() {
         assert!(inline(deep).contains("cell: "));
         assert!(!block(deep, &Style::default()).is_empty());
     });
+}
+
+#[test]
+fn deep_values_are_weighed() {
+    on_small_stack(|deep| assert!(weight::weigh(deep).bytes > MAX_DEPTH));
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub mod select;
 pub mod table;
 pub mod units;
 pub mod value;
+pub mod weight;
 pub mod wire;
 
 #[cfg(test)]

@@ -155,6 +155,14 @@ impl Outcome {
         }
     }
 
+    /// The value of the output, unless nobody looked at it yet.
+    pub(crate) fn made_out(&self) -> Option<&Value> {
+        match &self.body().out {
+            Out::Value(value) => Some(value),
+            Out::Stdout => self.0.out.get(),
+        }
+    }
+
     /// `.out`: raises `cmd_failed` when the command is not ok.
     pub fn out(&self) -> Result<&Value, ErrorValue> {
         if self.ok { Ok(self.peek_out()) } else { Err(self.failure().with_hint(FAILED_HINT)) }

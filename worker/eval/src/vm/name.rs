@@ -27,7 +27,7 @@ impl Machine {
                 }
             }
             "env" if receiver => return native::env_record(self).map(Call::Done),
-            "it" if self.transcript.is_some() => return Ok(Call::Done(self.newest())),
+            "it" if self.transcript.is_some() => return self.newest().map(Call::Done),
             "out" if self.transcript.is_some() => return self.transcript_table().map(Call::Done),
             _ => {}
         }

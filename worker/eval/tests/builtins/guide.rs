@@ -83,14 +83,15 @@ fn replayed_block(block: &[&str]) -> String {
 struct Results(Vec<Value>);
 
 impl Transcript for Results {
-    fn newest(&self) -> Value {
-        self.0.iter().rev().find(|v| !matches!(v, Value::Null | Value::Error(_))).cloned().unwrap_or(Value::Null)
+    fn newest(&self) -> Result<Value, ErrorValue> {
+        let newest = self.0.iter().rev().find(|v| !matches!(v, Value::Null | Value::Error(_)));
+        Ok(newest.cloned().unwrap_or(Value::Null))
     }
 
-    fn nth(&self, n: i64) -> Option<Value> {
-        let len = i64::try_from(self.0.len()).ok()?;
+    fn nth(&self, n: i64) -> Result<Option<Value>, ErrorValue> {
+        let len = i64::try_from(self.0.len()).expect("few");
         let at = if n < 0 { len + n } else { n - 1 };
-        self.0.get(usize::try_from(at).ok()?).cloned()
+        Ok(usize::try_from(at).ok().and_then(|at| self.0.get(at)).cloned())
     }
 
     fn table(&self) -> Result<Table, ErrorValue> {

@@ -17,13 +17,14 @@ use crate::verdict::environment;
 struct Results(Vec<Value>);
 
 impl Transcript for Results {
-    fn newest(&self) -> Value {
-        self.0.iter().rev().find(|v| !matches!(v, Value::Null | Value::Error(_))).cloned().unwrap_or(Value::Null)
+    fn newest(&self) -> Result<Value, ErrorValue> {
+        let newest = self.0.iter().rev().find(|v| !matches!(v, Value::Null | Value::Error(_)));
+        Ok(newest.cloned().unwrap_or(Value::Null))
     }
 
-    fn nth(&self, n: i64) -> Option<Value> {
+    fn nth(&self, n: i64) -> Result<Option<Value>, ErrorValue> {
         let at = if n < 0 { self.0.len() as i64 + n } else { n - 1 };
-        self.0.get(usize::try_from(at).ok()?).cloned()
+        Ok(usize::try_from(at).ok().and_then(|at| self.0.get(at)).cloned())
     }
 
     fn table(&self) -> Result<Table, ErrorValue> {

@@ -1,0 +1,74 @@
+//! What is kept of results: memory of a session is bounded, and what was left to the store is exactly what it was.
+
+use serde_json::{Value, json};
+use shoal_harness::{Kernel, Place, processes, until};
+
+use crate::agent::Agent;
+
+/// Most memory of a worker at rest, in KiB: results, logs and finished tasks within their budgets, the worker itself, and
+/// what its allocator and its waiting threads keep.
+const AT_REST: u64 = 48 * 1024;
+
+/// Memory of its own of the only worker, in KiB.
+fn worker_kib(kernel: &Kernel) -> u64 {
+    let workers = kernel.pids_of("shoal-worker");
+    assert_eq!(workers.len(), 1);
+    processes::anonymous_kib(workers[0])
+}
+
+/// Prints `letter` until there are so many bytes.
+fn printing(letter: char, bytes: usize) -> String {
+    format!("sh {{ yes {letter} | head -c {bytes} }}")
+}
+
+fn int(answer: &Value) -> &Value {
+    &answer["value"]["v"]
+}
+
+#[test]
+fn old_results_leave_memory_and_are_read_back_exactly() {
+    let place = Place::new();
+    let kernel = Kernel::start(&place);
+    let mut agent = Agent::of(&place, &kernel, "default");
+    // Text of it would be lossy, so only its bytes can be right.
+    let first = agent.exec(r#"sh { python3 -c 'import os; os.write(1, b"a\0\xff\x1b\r\n" * 1000000)' }"#);
+    assert_eq!((&first["ref"], &first["value"]["lossy"]), (&json!("out:1"), &json!(true)), "{first}");
+    let made = agent.exec("(0..300_000).map(n => n * 2).collect()");
+    assert_eq!(made["value"]["n"], json!(300_000), "{made}");
+    for letter in 'b'..='f' {
+        agent.exec(&printing(letter, 6_000_000));
+    }
+    until("the worker has let go of old results", || worker_kib(&kernel) < AT_REST);
+    let pattern = b"a\0\xff\x1b\r\n".repeat(2);
+    assert_eq!(agent.bytes(&json!("out:1"), "stdout", 2_999_994, 3_000_006), pattern);
+    assert_eq!(agent.bytes(&json!("out:1"), "stdout", 5_999_994, 6_000_100), pattern[..6]);
+    assert_eq!(int(&agent.exec("out[1].stdout.len()")), &json!(6_000_000));
+    assert_eq!(int(&agent.exec("out[2][299_999]")), &json!(599_998));
+    assert_eq!(int(&agent.exec("out[3].out.lines().len()")), &json!(3_000_000));
+    assert_eq!(int(&agent.exec("out[1].status")), &json!(0));
+    let part = agent.tool("shoal_get", json!({"ref": "out:2", "path": "[7]"}));
+    assert_eq!(part["value"]["v"], json!(14), "{part}");
+    until("reading them takes no memory for good", || worker_kib(&kernel) < AT_REST);
+}
+
+#[test]
+fn a_session_at_rest_is_small_whatever_it_did() {
+    let place = Place::new();
+    let kernel = Kernel::start(&place);
+    let mut agent = Agent::of(&place, &kernel, "default");
+    // A flood of outputs, records of many tasks, language tasks that outlive their execution, and a large computation.
+    for _ in 0..20 {
+        agent.exec(&printing('x', 4_000_000));
+    }
+    for _ in 0..12 {
+        let task = agent.start(&printing('y', 3_000_000));
+        let uri = format!("shoal://task/{}", task.trim_start_matches("task:"));
+        until("the task has ended", || agent.resource(&uri)["state"] == json!("completed"));
+    }
+    agent.exec("let late = (0..12).map(n => spawn { sh { sleep 0.2; yes z | head -c 5000000 } }).collect()");
+    let seen = agent.exec("late.map(t => t.await().stdout.display().len()).max()");
+    assert!(int(&seen).as_u64().is_some_and(|len| (1 << 20..3 << 20).contains(&len)), "a task keeps its ends: {seen}");
+    agent.exec("late = null");
+    agent.exec("(0..2_000_000).map(n => {n: n, text: \"row\"}).collect().len()");
+    until("the worker is small again", || worker_kib(&kernel) < AT_REST);
+}
