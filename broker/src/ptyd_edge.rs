@@ -19,6 +19,9 @@ use crate::wake::Wake;
 const ANSWERS_WITHIN: Duration = Duration::from_secs(55);
 /// A ptyd is there within this.
 const UP_WITHIN: Duration = Duration::from_secs(10);
+/// Why it may not be.
+const NO_PTYD: &str = "the session's terminal host did not start in 10 s; a session with as many processes as its limit \
+                       `pids` allows has no room for it: end some, then try again";
 /// Changes of a terminal are told at most this often.
 const TELL_EVERY: Duration = Duration::from_millis(50);
 
@@ -74,7 +77,7 @@ impl Broker {
         self.after(UP_WITHIN, move |broker| {
             if let Some(at) = broker.until_ptyd.iter().position(|(waiting, _)| *waiting == n) {
                 let (_, pending) = broker.until_ptyd.swap_remove(at);
-                (pending.then)(broker, Err(RpcError::internal("the session's ptyd did not come")));
+                (pending.then)(broker, Err(RpcError::internal(NO_PTYD)));
             }
         });
     }

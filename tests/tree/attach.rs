@@ -137,7 +137,7 @@ fn a_terminal_that_is_taken_over_or_closed_keeps_what_was_to_be_recorded() {
     first.ok("pty.control", take.clone());
     first.ok("pty.send", types("one\n"));
     second.ok("pty.control", take);
-    assert_eq!(first.err("pty.send", types("lost\n")).data.expect("data")["reason"], json!("taken"));
+    assert_eq!(first.err("pty.send", types("lost\n")).data["reason"], json!("taken"));
     second.ok("pty.send", types("two\n"));
     agent.tool("shoal_pty_close", json!({"pty_id": pty}));
     let rows = rows_of(&mut first);

@@ -4,9 +4,9 @@
 //! freed memory: a process whose threads take turns with large values comes to hold the most that any of them ever needed,
 //! once in every arena.
 
-/// Arenas of a process that evaluates on several threads: enough that two do not wait for one another.
+/// Arenas of a process that evaluates on several threads: few requests of a session are busy at once.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-const ARENAS: libc::c_int = 2;
+const ARENAS: libc::c_int = 4;
 
 /// Bounds the arenas. To be called before threads are started; no effect with another C library.
 pub fn keep_few_arenas() {
