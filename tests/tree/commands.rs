@@ -116,14 +116,16 @@ fn a_session_full_of_processes_says_so_and_gets_its_room_back() {
     let mut agent = Agent::of(&place, &kernel, "full");
     let mut other = Agent::of(&place, &kernel, "other");
     // Fills the session until the system refuses, then stays.
-    let task = agent.start("sh { python3 -c \"
+    let task = agent.start(
+        "sh { python3 -c \"
 import os, time
 while True:
     try:
         if os.fork() == 0: time.sleep(6360)
     except BlockingIOError: break
 print('full', flush=True)
-time.sleep(6361)\" }");
+time.sleep(6361)\" }",
+    );
     let uri = format!("shoal://task/{}", task.trim_start_matches("task:"));
     until("the session is full", || agent.resource(&uri)["stdout_bytes"] == json!(5));
     let refused = agent.refused("shoal_exec", json!({"src": "^true"}));

@@ -70,7 +70,8 @@ fn census(kernel: &Kernel) -> Census {
 fn difference(then: &Census, now: &Census) -> Option<String> {
     let more = |role: &str, now: &Held| {
         let Some(then) = then.get(role) else { return Some(format!("{role} is new")) };
-        let same = now.processes == then.processes && now.threads <= then.threads && now.descriptors <= then.descriptors;
+        let same =
+            now.processes == then.processes && now.threads <= then.threads && now.descriptors <= then.descriptors;
         (!same).then(|| format!("{role}: {then:?} became {now:?}"))
     };
     let gone = then.keys().find(|role| !now.contains_key(*role)).map(|role| format!("{role} is gone"));
@@ -82,7 +83,8 @@ fn grown(then: &Census, now: &Census, allowed: &[(&str, u64)]) -> Vec<String> {
     let limit = |role: &str| allowed.iter().find(|(name, _)| *name == role).map_or(0, |(_, kib)| *kib);
     let is_over = |role: &str, held: &Held| {
         let before = then.get(role).map_or(0, |held| held.kib);
-        (held.kib > before + limit(role) * held.processes as u64).then(|| format!("{role}: {before} to {} KiB", held.kib))
+        (held.kib > before + limit(role) * held.processes as u64)
+            .then(|| format!("{role}: {before} to {} KiB", held.kib))
     };
     now.iter().filter_map(|(role, held)| is_over(role, held)).collect()
 }

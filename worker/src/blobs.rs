@@ -34,7 +34,8 @@ impl Blobs for BrokerEdge {
         let gone = || ErrorValue::new(code::NOT_FOUND, "the stored result is gone");
         let (mut bytes, len) = self.blob(0, hash, 0)?.ok_or_else(gone)?;
         while (bytes.len() as u64) < len {
-            let (part, _) = self.blob(0, hash, bytes.len() as u64)?.filter(|(part, _)| !part.is_empty()).ok_or_else(gone)?;
+            let (part, _) =
+                self.blob(0, hash, bytes.len() as u64)?.filter(|(part, _)| !part.is_empty()).ok_or_else(gone)?;
             bytes.extend(part);
         }
         Ok(bytes)

@@ -13,8 +13,8 @@ use shoal_eval::request::{Changes, Finish, ModuleCache, Position, State};
 use shoal_proto::broker_worker::{self as edge, Ending, Finished, Prepare, Prepared, ToBroker};
 use shoal_proto::launcher_worker::RunId;
 use shoal_proto::{Bytes, Text, Violation};
-use shoal_sys::heap;
 use shoal_syntax::{Diag, Parsed};
+use shoal_sys::heap;
 use shoal_value::{ErrorValue, Value, code};
 
 use crate::broker_edge::Unrecorded;
