@@ -115,25 +115,35 @@ fn a_session_full_of_processes_says_so_and_gets_its_room_back() {
     client.ok("session.attach", json!({"session": "full", "client": {"kind": "test"}, "create": create}));
     let mut agent = Agent::of(&place, &kernel, "full");
     let mut other = Agent::of(&place, &kernel, "other");
+    agent.exec("let mine = 41");
+    // The worker has threads for these, which then wait for more work.
+    let state = |agent: &mut Agent, task: &str| {
+        agent.resource(&format!("shoal://task/{}", task.trim_start_matches("task:")))["state"].clone()
+    };
+    let few: Vec<String> = (0..3).map(|_| agent.start("sh { sleep 0.5 }")).collect();
+    few.iter().for_each(|task| until("it has ended", || state(&mut agent, task) == json!("completed")));
     // Fills the session until the system refuses, then stays.
-    let task = agent.start(
-        "sh { python3 -c \"
-import os, time
+    let fill = "import os, time
 while True:
     try:
         if os.fork() == 0: time.sleep(6360)
     except BlockingIOError: break
 print('full', flush=True)
-time.sleep(6361)\" }",
-    );
+time.sleep(6361)";
+    let task = agent.start(&format!("sh {{ exec python3 -c \"{fill}\" }}"));
     let uri = format!("shoal://task/{}", task.trim_start_matches("task:"));
     until("the session is full", || agent.resource(&uri)["stdout_bytes"] == json!(5));
     let refused = agent.refused("shoal_exec", json!({"src": "^true"}));
-    assert!(refused["message"].as_str().is_some_and(|text| text.contains("`pids`")), "{refused}");
-    assert_eq!(agent.exec("6 * 7")["value"]["v"], json!(42), "what needs no process goes on");
+    assert!(refused["message"].as_str().is_some_and(|text| text.contains("limit `pids`")), "{refused}");
     assert_eq!(other.exec("sh { echo other }")["value"]["out"]["v"], json!("other"));
+    // Threads count too: an execution for which there is none is refused, and costs the session nothing.
+    let busy = || json!({"src": "sleep 6362s", "background": true});
+    let full = (0..8).map(|_| agent.call("shoal_exec", busy())).find(|answer| answer["isError"] == json!(true));
+    let full = full.expect("no thread is left")["structuredContent"].clone();
+    assert_eq!((&full["code"], &full["data"]["limit"]), (&json!(-32040), &json!("pids")), "{full}");
     let cancelled = agent.tool("shoal_cancel", json!({"task": task}));
     assert_eq!(cancelled["receipt"]["survived"], json!([]), "{cancelled}");
+    assert_eq!(agent.exec("mine + 1")["value"]["v"], json!(42), "the worker is the same");
     assert_eq!(agent.exec("sh { echo room }")["value"]["out"]["v"], json!("room"));
 }
 

@@ -26,8 +26,10 @@ use crate::runs::RunState;
 use crate::session::{Order, Session, env_list};
 use crate::transcript::Entry;
 
-/// After an execution that took this long, memory it no longer uses is given back: the look at it takes far less.
+/// After an execution that took this long, or whose result takes so many bytes, memory that is no longer used is given back:
+/// the look at it takes far less.
 const LONG: Duration = Duration::from_millis(50);
+const BULKY: usize = 1024 * 1024;
 
 /// Serves one execution from its source to its end.
 pub(crate) fn serve(session: &Arc<Session>, prepare: Prepare, run: &Arc<RunState>, orders: &Receiver<Order>) {
@@ -78,10 +80,11 @@ fn go(
     let told = tell(session, &prepare, run, finish, started);
     run.set_over();
     session.forget_orders(prepare.run);
-    if clock::now().duration_since(started) >= LONG {
+    let left_much = told.as_ref().is_ok_and(|weight| *weight >= BULKY) || session.results.take_read_back();
+    if left_much || clock::now().duration_since(started) >= LONG {
         heap::give_back();
     }
-    told
+    told.map(drop)
 }
 
 fn evaluate(
@@ -114,14 +117,15 @@ fn unbroken(evaluate: impl FnOnce() -> Finish, modules: ModuleCache) -> Finish {
     })
 }
 
-/// Commits, gives the result its number and tells it; all under one lock, so that numbers follow commits.
+/// Commits, gives the result its number and tells it; all under one lock, so that numbers follow commits. The bytes that
+/// the result takes, about.
 fn tell(
     session: &Session,
     prepare: &Prepare,
     run: &RunState,
     finish: Finish,
     started: Instant,
-) -> Result<(), Violation> {
+) -> Result<usize, Violation> {
     let ended = Ended::new(&finish, run.cancel.reason());
     let elapsed = clock::now().duration_since(started);
     let (stdout, stderr) = ended.outputs();
@@ -134,6 +138,7 @@ fn tell(
     let mut state = session.lock();
     let cwd = cwd.unwrap_or_else(|| state.place.cwd.path().clone());
     state.commit(finish.changes);
+    let weight = entry.weight();
     let n = session.results.push(entry);
     let value = ended.elided(n, prepare.elide);
     let full = ended.wire.as_ref().filter(|wire| **wire != value);
@@ -166,7 +171,7 @@ fn tell(
     let wanted = [stdout.is_some(), stderr.is_some(), full.is_some()];
     let whole = wanted.into_iter().filter(|wanted| *wanted).count() == fds.len();
     session.broker.finish(Unrecorded { finished, fds, whole });
-    Ok(())
+    Ok(weight)
 }
 
 fn changed(changes: &Changes) -> Vec<&'static str> {

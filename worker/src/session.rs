@@ -286,6 +286,9 @@ impl Session {
                     // The functions of a stream that is pulled may call one another as deep as they like.
                     let used = if call.method == Method::StreamPull { Used::Deep } else { Used::Shallow };
                     answers::answer(&session, call);
+                    if session.results.take_read_back() {
+                        heap::give_back();
+                    }
                     used
                 });
                 if let Err(error) = answering {

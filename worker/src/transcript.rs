@@ -7,6 +7,7 @@
 mod shed;
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use shoal_eval::request::Transcript;
@@ -52,6 +53,11 @@ impl Entry {
         let shed = wire.filter(|_| is_large).and_then(|wire| Shed::of(&value, wire));
         let type_name = value.type_name();
         Self { value: Some(value), type_name, ok, src, weight: weight.bytes, shed, stored: false }
+    }
+
+    /// Bytes it takes, about.
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
     }
 
     fn is_large(&self) -> bool {
@@ -104,12 +110,15 @@ struct Kept {
 pub(crate) struct Results {
     kept: Mutex<Kept>,
     store: Arc<dyn Blobs>,
+    /// Something large was read back since this was last asked for.
+    read_back: AtomicBool,
 }
 
 impl Results {
     /// No results yet; the next one gets this number. What is not held is read back from the store.
     pub(crate) fn starting_at(next: u64, store: Arc<dyn Blobs>) -> Arc<Self> {
-        Arc::new(Self { kept: Mutex::new(Kept { entries: VecDeque::new(), held: 0, next: next.max(1) }), store })
+        let kept = Mutex::new(Kept { entries: VecDeque::new(), held: 0, next: next.max(1) });
+        Arc::new(Self { kept, store, read_back: AtomicBool::new(false) })
     }
 
     /// The number the next result gets.
@@ -153,10 +162,18 @@ impl Results {
         Arc::new(Snapshot { results: Arc::clone(self), end: self.next() })
     }
 
+    /// Whether something was read back since the last call: it was large, and is dropped by now.
+    pub(crate) fn take_read_back(&self) -> bool {
+        self.read_back.swap(false, Ordering::Relaxed)
+    }
+
     fn whole(&self, found: Option<Found>) -> Result<Option<Value>, ErrorValue> {
         match found {
             Some(Found::Held(value)) => Ok(Some(value)),
-            Some(Found::Stored(shed)) => shed.restore(&*self.store).map(Some),
+            Some(Found::Stored(shed)) => {
+                self.read_back.store(true, Ordering::Relaxed);
+                shed.restore(&*self.store).map(Some)
+            }
             None => Ok(None),
         }
     }

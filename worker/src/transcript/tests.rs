@@ -79,6 +79,7 @@ fn large_results_are_left_to_the_store_and_read_back() {
     assert!(results.lock().held <= HELD);
     let back = results.value(first).expect("stored").expect("known");
     assert!(back.as_str().is_some_and(|text| text.len() == HELD / 2 && text.starts_with('a')));
+    assert!(results.take_read_back() && !results.take_read_back(), "said once");
     assert!(!is_held(&results, first), "reading it does not take memory for good");
     assert_eq!(results.snapshot().table().expect("a table").len(), 3);
     let newest = text(&results, &store, 'd', 3 * HELD);
