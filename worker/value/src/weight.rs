@@ -148,7 +148,7 @@ mod tests {
         assert!((10_000..10_200).contains(&bytes(&Value::str("x".repeat(10_000)))));
         let ints = Value::list((0..1000).map(Value::Int).collect()).expect("flat");
         assert!((1000..1010).contains(&(bytes(&ints) / size_of::<Value>())));
-        let row = Record::leaves([("k", "x".repeat(1000))]);
+        let row = Record::leaves([("k", Str::from("x".repeat(1000)).into())]);
         let table = Value::Table(Table::new(vec![row; 100]).expect("flat"));
         assert!((100_000..120_000).contains(&bytes(&table)), "{}", bytes(&table));
     }
