@@ -18,7 +18,8 @@ impl Launcher {
     /// The limit that ended a program which used so much CPU time, and at whose start the session's memory limit had ended
     /// so many.
     pub(crate) fn limit_of(&self, status: ExitStatus, cpu: Duration, memory_kills: u64) -> Option<Limit> {
-        limit_of(status, cpu, self.cpu_limit()).or_else(|| self.is_memory_limited(status, memory_kills).then_some(Limit::Memory))
+        limit_of(status, cpu, self.cpu_limit())
+            .or_else(|| self.is_memory_limited(status, memory_kills).then_some(Limit::Memory))
     }
 
     /// Whether the machine's kernel ended a program because its session had used up its memory: it sends SIGKILL, and counts.
