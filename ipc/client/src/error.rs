@@ -39,7 +39,7 @@ pub enum ConnectError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// No kernel answered in time.
-    #[error("the kernel on {} did not answer in time", path.display())]
+    #[error("the kernel on {} did not answer in time; `shoal doctor` says why", path.display())]
     Deadline {
         /// Path that was tried.
         path: PathBuf,
