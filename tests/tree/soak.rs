@@ -105,7 +105,7 @@ fn operate(client: &mut Client, n: usize) {
             assert_eq!((&answer["value"]["status"], &answer["value"]["out"]["n"]), (&json!(3), &json!(228_893)));
         }
         12 => {
-            let answer = client.value(&format!("sh {{ sleep 0.3 & echo {n} }}"));
+            let answer = client.value(&format!("sh {{ sleep 2 & echo {n} }}"));
             assert_eq!((&answer["value"]["out"]["v"], &answer["held_by"]), (&json!(n.to_string()), &json!(1)));
         }
         13 | 14 => {
