@@ -63,6 +63,16 @@ pub(crate) fn null() -> Value {
     Value::Null
 }
 
+/// Pushes an int. It is written where it is to be: a value that is made and then moved is read in other widths than it was
+/// written in, which a processor has to wait for.
+#[inline(always)]
+pub(crate) fn push_int(stack: &mut Vec<Value>, n: i64) {
+    stack.push(Value::Null);
+    if let Some(top) = stack.last_mut() {
+        std::mem::forget(std::mem::replace(top, Value::Int(n)));
+    }
+}
+
 /// Drops a value; one that owns nothing costs a comparison and no call.
 #[inline(always)]
 pub(crate) fn release(value: Value) {

@@ -156,7 +156,7 @@ impl Machine {
         }
         self.functions += usize::from(room.is_function);
         let heights = self.heights();
-        self.frames.push(Frame { function, is_function: room.is_function, base, cells, heights, more });
+        self.frames.push(Frame { function, is_function: room.is_function, base, cells, pc: 0, heights, more });
         Ok(())
     }
 

@@ -3,23 +3,18 @@
 use shoal_value::{Value, ops};
 
 use super::callees::Body;
-use super::frame::{Caller, Calls, Handler, Here, Loop, LoopState, Position};
+use super::frame::{Calls, Handler, Here, Loop, LoopState, Position};
 use super::ints::{Ints, combine, int_in_place};
 use super::run::{Call, Exit};
 use crate::code::{Code, Op};
 use crate::ctx::condition;
-use crate::machine::{Machine, null, release};
+use crate::machine::{Machine, null, push_int, release};
 use crate::unwind::{Eval, Unwind};
 
 impl Machine {
     /// Runs operations from `at` until a function that is not kept calls, returns or is entered, or something raises;
     /// `at` is then one after the last operation. Without `calls` it runs a leaf: there is no frame, and it may only compute.
-    pub(super) fn execute<'a>(
-        &mut self,
-        body: &Body,
-        at: &mut Position<'a>,
-        mut calls: Option<&mut Calls<'a>>,
-    ) -> Eval<Exit> {
+    pub(super) fn execute<'a>(&mut self, body: &Body, at: &mut Position<'a>, calls: Option<Calls<'a>>) -> Eval<Exit> {
         let mut body = body;
         let mut code: &Code = &body.lambda.code;
         let mut ops = &code.ops[..];
@@ -69,13 +64,12 @@ impl Machine {
                 }
             }};
         }
-        // A scalar is written to its place at once: a value that is made and then moved costs more.
         macro_rules! push {
             ($place:expr) => {
                 match &$place {
                     Value::Int(n) => {
                         let n = *n;
-                        self.stack.push(Value::Int(n));
+                        push_int(&mut self.stack, n);
                     }
                     other => {
                         let value = other.clone();
@@ -87,7 +81,7 @@ impl Machine {
         macro_rules! push_ints {
             ($op:expr, $left:expr, $right:expr) => {
                 match combine($op, $left, $right) {
-                    Ints::Int(n) => self.stack.push(Value::Int(n)),
+                    Ints::Int(n) => push_int(&mut self.stack, n),
                     Ints::Truth(truth) => self.stack.push(Value::Bool(truth)),
                     Ints::General => {
                         let value = attempt!(ops::binary($op, Value::Int($left), Value::Int($right)));
@@ -102,7 +96,7 @@ impl Machine {
             match op {
                 Op::Nop => {}
                 Op::Const(at) => self.stack.push(code.tables.consts[at as usize].clone()),
-                Op::Int(n) => self.stack.push(Value::Int(n.into())),
+                Op::Int(n) => push_int(&mut self.stack, n.into()),
                 Op::Null => self.stack.push(Value::Null),
                 Op::Bool(truth) => self.stack.push(Value::Bool(truth)),
                 Op::Pop => release(pop!()),
@@ -299,14 +293,17 @@ impl Machine {
                         let value = attempt!(self.returned(code));
                         self.stack.push(value);
                     }
-                    let waiting = calls.as_deref_mut().filter(|_| at.kept.is_some());
-                    match waiting.and_then(|calls| calls.callers.pop_if(|caller| caller.own.is_none())) {
-                        Some(caller) => {
-                            self.leave_frame();
-                            go!(caller.at);
+                    let waiting = match calls {
+                        Some(calls) if at.kept.is_some() && self.frames.len() > calls.floor + 1 => {
+                            self.position(self.frames.len() - 2, calls)
                         }
-                        None => return Ok(Exit::Returned),
+                        _ => return Ok(Exit::Returned),
+                    };
+                    if waiting.kept.is_none() {
+                        return Ok(Exit::Returned);
                     }
+                    self.leave_frame();
+                    go!(waiting);
                 }
                 Op::Method(site) => {
                     let site = &code.tables.methods[site as usize];
@@ -318,22 +315,28 @@ impl Machine {
                 Op::CallName(site) => {
                     let site = &code.tables.calls[site as usize];
                     let n = site.positional as usize;
-                    let known = calls.as_deref_mut().filter(|_| site.named.is_empty()).and_then(|calls| {
-                        let (number, callee) = self.callee(calls.callees, body.linked.cell(site.name))?;
-                        Some((calls, number, callee))
-                    });
-                    match known {
-                        Some((calls, number, callee)) if attempt!(self.enter_callee(number, callee, n)) => {
+                    let known = match calls {
+                        Some(calls) if site.named.is_empty() => self.callee(calls.callees, body.linked.cell(site.name)),
+                        _ => None,
+                    };
+                    let entered = match (known, self.frames.last_mut()) {
+                        (Some((number, callee)), Some(waiting)) => {
+                            waiting.pc = next;
+                            attempt!(self.enter_callee(number, callee, n)).then_some(callee)
+                        }
+                        _ => None,
+                    };
+                    match entered {
+                        None => call!(self.call_name(site, &body.linked)),
+                        Some(_) if at.kept.is_none() => {
                             at.pc = next;
-                            if at.kept.is_none() {
-                                return Ok(Exit::Entered);
-                            }
-                            calls.callers.push(Caller { own: None, at: *at });
+                            return Ok(Exit::Entered);
+                        }
+                        Some(callee) => {
                             let base = self.stack.len() - callee.lambda.code.locals as usize;
                             let cells = self.cells.len() - callee.lambda.code.cells as usize;
                             go!(Position { kept: Some(callee), base, cells, pc: 0 });
                         }
-                        _ => call!(self.call_name(site, &body.linked)),
                     }
                 }
                 Op::Call(site) => call!(self.call_site(&code.tables.calls[site as usize])),

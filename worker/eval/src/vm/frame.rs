@@ -84,6 +84,8 @@ pub(crate) struct Frame {
     pub(crate) base: usize,
     /// Its first cell.
     pub(crate) cells: usize,
+    /// The operation to go on at when the call it waits for returns.
+    pub(crate) pc: usize,
     pub(crate) heights: Heights,
     /// What few calls have.
     pub(crate) more: Option<Box<More>>,
@@ -116,16 +118,13 @@ pub(super) struct Position<'a> {
     pub(super) pc: usize,
 }
 
-/// A frame that waits for a call.
-pub(super) struct Caller<'a> {
-    /// Its function, unless it is kept.
-    pub(super) own: Option<Body>,
-    pub(super) at: Position<'a>,
-}
-
-/// What a loop has beside the machine: frames that wait for the running one, and functions to call by name.
+/// What a loop can go on in by itself.
+#[derive(Clone, Copy)]
 pub(super) struct Calls<'a> {
-    pub(super) callers: Vec<Caller<'a>>,
+    /// Number of its first frame.
+    pub(super) floor: usize,
+    /// The function of that frame.
+    pub(super) first: &'a Body,
     pub(super) callees: &'a Callees,
 }
 

@@ -4,7 +4,7 @@ use shoal_value::Value;
 use shoal_value::ops::{self, BinaryOp};
 
 use super::frame::Linked;
-use crate::machine::{Machine, null, release};
+use crate::machine::{Machine, null, push_int, release};
 use crate::scope::{BindingKind, RootCell};
 
 impl Machine {
@@ -16,7 +16,7 @@ impl Machine {
         match &binding.value {
             Value::Int(n) => {
                 let n = *n;
-                self.stack.push(Value::Int(n));
+                push_int(&mut self.stack, n);
             }
             other => {
                 let value = other.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_value::{Value, code};
 
 use super::callees::Body;
-use super::frame::{Caller, Calls, Frame, Function, Lambda, Position};
+use super::frame::{Calls, Frame, Function, Lambda, Position};
 use crate::machine::Machine;
 use crate::unwind::{Eval, Unwind};
 
@@ -36,42 +36,52 @@ impl Machine {
         }
         let callees = self.callees.clone();
         let first = self.top_body();
-        let mut calls = Calls { callers: Vec::new(), callees: &callees };
-        // The function of the running frame, if nothing else keeps it.
-        let mut own: Option<Body> = None;
-        let mut at = self.top_position(Some(&first));
+        let calls = Calls { floor, first: &first, callees: &callees };
+        // Functions of frames above the first that nothing else keeps.
+        let mut own: Vec<Body> = Vec::new();
+        let mut at = self.position(floor, calls);
         loop {
-            let body = at.kept.or(own.as_ref()).unwrap_or(&first);
-            match self.execute(body, &mut at, Some(&mut calls)) {
+            let body = at.kept.or(own.last()).unwrap_or(&first);
+            match self.execute(body, &mut at, Some(calls)) {
                 Ok(Exit::Entered) => {
-                    let caller = Caller { own: own.take(), at };
-                    calls.callers.push(caller);
-                    (own, at) = match self.frames.last().map(|frame| &frame.function) {
-                        Some(Function::Callee(number)) => (None, self.top_position(Some(callees.body(*number)))),
-                        _ => (Some(self.top_body()), self.top_position(None)),
-                    };
+                    let top = self.frames.len() - 1;
+                    self.frames[top - 1].pc = at.pc;
+                    at = self.position(top, calls);
+                    if at.kept.is_none() {
+                        own.push(self.top_body());
+                    }
                 }
                 Ok(Exit::Returned | Exit::Bailed) => {
-                    self.leave_frame();
-                    match calls.callers.pop() {
-                        Some(caller) => Caller { own, at } = caller,
-                        None => return Ok(self.stack.pop().unwrap_or(Value::Null)),
+                    if at.kept.is_none() {
+                        own.pop();
                     }
+                    self.leave_frame();
+                    if self.frames.len() == floor {
+                        return Ok(self.stack.pop().unwrap_or(Value::Null));
+                    }
+                    at = self.position(self.frames.len() - 1, calls);
                 }
                 Err(unwind) => {
-                    let code = &at.kept.or(own.as_ref()).unwrap_or(&first).lambda.code;
+                    let code = &at.kept.or(own.last()).unwrap_or(&first).lambda.code;
                     let place = code.places[at.pc.saturating_sub(1)];
-                    let target = self.catch(unwind, || code.unit.span(place), floor)?;
-                    // One waiting frame per frame above the floor but the running one.
-                    while self.frames.len() - floor <= calls.callers.len()
-                        && let Some(caller) = calls.callers.pop()
-                    {
-                        Caller { own, at } = caller;
-                    }
-                    at.pc = target;
+                    let (target, left) = self.catch(unwind, || code.unit.span(place), floor)?;
+                    own.truncate(own.len() - left);
+                    at = Position { pc: target, ..self.position(self.frames.len() - 1, calls) };
                 }
             }
         }
+    }
+
+    /// Where frame number `at` goes on.
+    #[inline]
+    pub(super) fn position<'a>(&self, at: usize, calls: Calls<'a>) -> Position<'a> {
+        let frame = &self.frames[at];
+        let kept = match &frame.function {
+            Function::Callee(number) => Some(calls.callees.body(*number)),
+            Function::Own(_) if at == calls.floor => Some(calls.first),
+            Function::Own(_) => None,
+        };
+        Position { kept, base: frame.base, cells: frame.cells, pc: frame.pc }
     }
 
     /// The function of a frame.
@@ -94,28 +104,30 @@ impl Machine {
         Body { lambda, linked }
     }
 
-    /// The start of the frame on top.
-    fn top_position<'a>(&self, kept: Option<&'a Body>) -> Position<'a> {
-        let frame = self.frames.last().unwrap_or_else(|| unreachable!("the caller has pushed a frame"));
-        Position { kept, base: frame.base, cells: frame.cells, pc: 0 }
-    }
-
-    /// The operation to go on at, of the nearest handler above `floor`; or leaves all frames above it.
-    fn catch(&mut self, unwind: Unwind, span: impl FnOnce() -> shoal_value::Span, floor: usize) -> Eval<usize> {
+    /// The operation to go on at, of the nearest handler above `floor`, with the number of frames left that had their own
+    /// function; or leaves all frames above `floor`.
+    fn catch(
+        &mut self,
+        unwind: Unwind,
+        span: impl FnOnce() -> shoal_value::Span,
+        floor: usize,
+    ) -> Eval<(usize, usize)> {
         let unwind = match unwind {
             Unwind::Raise(error) if error.span.is_none() => Unwind::Raise(error.or_span(span())),
             other => other,
         };
         let handler = self.handlers.last().copied().filter(|handler| handler.frame >= floor);
         if let (Unwind::Raise(error), Some(handler)) = (&unwind, handler) {
+            let mut left = 0;
             while self.frames.len() > handler.frame + 1 {
+                left += usize::from(matches!(self.frames.last(), Some(Frame { function: Function::Own(_), .. })));
                 self.pop_frame();
             }
             // Also drops this handler, and leaves those around it.
             self.restore(handler.heights);
             self.stack.truncate(handler.stack);
             self.stack.push(Value::Error(error.clone()));
-            return Ok(handler.target);
+            return Ok((handler.target, left));
         }
         while self.frames.len() > floor {
             self.pop_frame();

@@ -9,7 +9,7 @@ use crate::Ctx;
 use crate::code::{Capture, Code, CodeKind, Op};
 use crate::command::AliasValue;
 use crate::interp;
-use crate::machine::{Machine, null, release};
+use crate::machine::{Machine, null, push_int, release};
 use crate::scope::{BindingKind, LocalCell, RootKind};
 use crate::types::Misfit;
 use crate::unwind::Eval;
@@ -17,15 +17,11 @@ use shoal_value::{ErrorValue, code as codes};
 
 impl Machine {
     /// Drops the frame on top with all of its values.
-    pub(super) fn pop_frame(&mut self) {
-        self.cut_frame(0);
-    }
-
     #[inline]
-    fn cut_frame(&mut self, kept: usize) {
+    pub(super) fn pop_frame(&mut self) {
         if let Some(frame) = self.frames.pop() {
             self.restore(frame.heights);
-            while self.stack.len() > frame.base + kept
+            while self.stack.len() > frame.base
                 && let Some(value) = self.stack.pop()
             {
                 release(value);
@@ -38,11 +34,9 @@ impl Machine {
     /// Leaves the frame on top with its value, which stays on top of the stack.
     #[inline]
     pub(super) fn leave_frame(&mut self) {
-        if let Some(frame) = self.frames.last() {
-            let (base, top) = (frame.base, self.stack.len() - 1);
-            self.stack.swap(base, top);
-            self.cut_frame(1);
-        }
+        let value = self.pop();
+        self.pop_frame();
+        self.stack.push(value);
     }
 
     #[inline]
@@ -108,7 +102,7 @@ impl Machine {
         match self.loops.last_mut().map(|state| &mut state.items) {
             Some(Loop::Range(ints)) => {
                 if let Some(n) = ints.next() {
-                    self.stack.push(Value::Int(n));
+                    push_int(&mut self.stack, n);
                     return true;
                 }
             }
