@@ -29,6 +29,12 @@ list=$prefix/share/shoal/installed
 
 if [ -n "$uninstall" ]; then
     [ -f "$list" ] || fail "nothing to remove: $list is not there; name the prefix of the installation with --prefix"
+    # Without the programs nobody could end them.
+    unit=${XDG_CONFIG_HOME:-${HOME:-}/.config}/systemd/user/shoal.service
+    [ ! -f "$unit" ] || ! grep -q "$prefix/bin/shoal-kernel" "$unit" ||
+        fail "its service is set up; take that away first: shoal setup service --remove"
+    [ ! -x "$prefix/bin/shoal" ] || ! "$prefix/bin/shoal" status >/dev/null 2>&1 ||
+        fail "a kernel runs; end it and its sessions first: shoal kernel stop"
     while IFS= read -r file; do
         rm -f "$prefix/$file"
         dir=$(dirname "$file")

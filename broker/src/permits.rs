@@ -23,6 +23,8 @@ pub(crate) enum Who {
 pub(crate) enum Needs {
     /// Nothing: the method is not about the session's life.
     Nothing,
+    /// It has not ended, but there may be none: the method is about what the owner has.
+    Owner,
     /// It has not ended.
     Live,
     /// It has not ended and is not frozen: the method starts work.
@@ -59,7 +61,7 @@ const PERMITS: &[Permit] = &[
     row(Method::BlobGet, Who::Attached, Needs::Live),
     row(Method::StreamPull, Who::Attached, Needs::Live),
     row(Method::StreamClose, Who::Attached, Needs::Live),
-    row(Method::JournalQuery, Who::Attached, Needs::Live),
+    row(Method::JournalQuery, Who::Attached, Needs::Owner),
     row(Method::JournalVerify, Who::JournalReader, Needs::Nothing),
     row(Method::TaskList, Who::Attached, Needs::Live),
     row(Method::TaskGet, Who::Attached, Needs::Live),
@@ -82,9 +84,9 @@ const PERMITS: &[Permit] = &[
     row(Method::PtyResize, Who::Attached, Needs::Live),
     row(Method::PtyClose, Who::Attached, Needs::Live),
     row(Method::PtyList, Who::Attached, Needs::Live),
-    row(Method::EventsRead, Who::Attached, Needs::Live),
+    row(Method::EventsRead, Who::Attached, Needs::Owner),
     row(Method::EventsPublish, Who::Attached, Needs::Live),
-    row(Method::EventsSubscribe, Who::Attached, Needs::Live),
+    row(Method::EventsSubscribe, Who::Attached, Needs::Owner),
     row(Method::EventsUnsubscribe, Who::Attached, Needs::Nothing),
     row(Method::WatchStart, Who::Attached, Needs::Work),
     row(Method::WatchStop, Who::Attached, Needs::Live),

@@ -21,6 +21,11 @@ use crate::watches::{Listen, WatchSpec};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Sid(pub(crate) u64);
 
+impl Sid {
+    /// No session: what a connection has that entered none. Sessions count from 1.
+    pub(crate) const NONE: Sid = Sid(0);
+}
+
 /// How and by whom a session was ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {

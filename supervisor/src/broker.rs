@@ -60,7 +60,6 @@ impl Kernel {
     fn start_message(&self) -> Start {
         let env = self.vars.texts().filter(|(name, _)| is_session_var(name, &[]));
         let env: Vec<_> = env.filter_map(|(n, v)| Some((Text::new(n).ok()?, Text::new(v).ok()?))).take(256).collect();
-        let policy = self.files.leash.as_ref().filter(|_| !self.policy.sections.built_in);
         let adopt = self.sessions.values().filter(|session| session.is_up()).count();
         Start {
             hello: hello(self.broker_starts + 1),
@@ -73,7 +72,7 @@ impl Kernel {
             } else {
                 self.state.path.to_str().unwrap_or_default()
             }),
-            policy: Text::cut(&policy.map(|path| path.to_string_lossy()).unwrap_or_default()),
+            policy: Text::cut(&self.files.leash.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default()),
             start_dir: Text::cut(&self.start_dir),
             env: List::new(env).unwrap_or_default(),
             require_token: self.options.require_token,

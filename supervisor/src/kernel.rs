@@ -71,6 +71,8 @@ pub(crate) struct Kernel {
     pub(crate) started_ns: i64,
     pub(crate) published: bool,
     pub(crate) drain: Option<Drain>,
+    /// A client asked for the end: nobody is to come after this kernel.
+    pub(crate) asked_to_end: bool,
     pub(crate) watchdog: Option<(Duration, Instant)>,
     pub(crate) signals: SignalFd,
     /// The policy files; `None` when they cannot be watched.

@@ -30,6 +30,7 @@ mod roles;
 mod session;
 mod start;
 mod state;
+mod store;
 mod trial;
 #[cfg_attr(target_os = "macos", path = "watch_darwin.rs")]
 mod watch;

@@ -26,19 +26,30 @@ pub(crate) struct Listener {
     pub(crate) fd: OwnedFd,
     /// Where it listens.
     pub(crate) path: PathBuf,
-    /// Device and inode of the socket file, when this kernel made it.
+    /// Device and inode of the socket file, when a kernel made it.
     made: Option<(Dev, u64)>,
+    /// The service manager keeps it for the next kernel.
+    pub(crate) kept: bool,
+}
+
+/// What a service manager hands over.
+#[derive(Debug, Default)]
+pub(crate) struct Handed {
+    /// The socket this process was started for.
+    pub(crate) activated: Option<Listener>,
+    /// What the last kernel of the unit stored.
+    pub(crate) stored: Vec<OwnedFd>,
 }
 
 impl Listener {
     /// Takes the socket of launchd, if this process was started for one.
     #[cfg(target_os = "macos")]
-    pub(crate) fn activated() -> Result<Option<Self>, StartError> {
+    pub(crate) fn handed_over() -> Result<Handed, StartError> {
         let mut sockets =
             shoal_sys::launchd::sockets(c"shoal").map_err(because("cannot take the sockets of launchd"))?;
         match (sockets.pop(), sockets.len()) {
-            (None, _) => Ok(None),
-            (Some(fd), 0) => Self::adopt(fd).map(Some),
+            (None, _) => Ok(Handed::default()),
+            (Some(fd), 0) => Ok(Handed { activated: Some(Self::adopt(fd)?), stored: Vec::new() }),
             (Some(_), more) => Err(StartError::Failed(format!(
                 "launchd handed over {} sockets named {ACTIVATED_NAME:?}, expected one",
                 more + 1
@@ -46,23 +57,30 @@ impl Listener {
         }
     }
 
-    /// Takes the socket of a service manager, if this process was started for one.
+    /// Takes what a service manager has for this process: the socket it was started for, what was stored. Stored
+    /// descriptors follow the sockets, so they are told apart by name.
     #[cfg(target_os = "linux")]
-    pub(crate) fn activated() -> Result<Option<Self>, StartError> {
+    pub(crate) fn handed_over() -> Result<Handed, StartError> {
         let names = sd_notify::listen_fds_with_names().map_err(because("cannot read LISTEN_FDS"))?;
-        let names: Vec<(i32, String)> = names.collect();
-        match names.as_slice() {
-            [] => Ok(None),
-            [(ACTIVATED_FD, name)] if name == ACTIVATED_NAME || name == "unknown" => {
-                let fd =
-                    shoal_sys::fd::inherited(ACTIVATED_FD).map_err(because("cannot take the activation socket"))?;
-                Self::adopt(fd).map(Some)
-            }
-            other => Err(StartError::Failed(format!(
-                "the service manager handed over {} sockets, expected one named {ACTIVATED_NAME:?}",
-                other.len()
-            ))),
+        let (mut sockets, mut stored) = (Vec::new(), Vec::new());
+        for (number, name) in names {
+            let fd = shoal_sys::fd::inherited(number)
+                .map_err(because(format!("cannot take descriptor {number} of the service manager")))?;
+            if name == crate::store::NAME { stored.push(fd) } else { sockets.push((number, name, fd)) }
         }
+        let count = sockets.len();
+        let activated = match (sockets.pop(), count) {
+            (None, _) => None,
+            (Some((ACTIVATED_FD, name, fd)), 1) if name == ACTIVATED_NAME || name == "unknown" => {
+                Some(Self::adopt(fd)?)
+            }
+            (Some(_), count) => {
+                return Err(StartError::Failed(format!(
+                    "the service manager handed over {count} sockets, expected one named {ACTIVATED_NAME:?}"
+                )));
+            }
+        };
+        Ok(Handed { activated, stored })
     }
 
     fn adopt(fd: OwnedFd) -> Result<Self, StartError> {
@@ -109,10 +127,32 @@ impl Listener {
         Self::finish(fd, path, Some((stat.st_dev, stat.st_ino)))
     }
 
+    /// Takes a stored listener back, if it is the one that clients of `path` reach.
+    pub(crate) fn reclaim(fd: OwnedFd, path: &Path) -> Result<Self, StartError> {
+        let listener = Self::adopt(fd)?;
+        let (at, theirs) = (path.display(), listener.path.display());
+        if listener.path != path {
+            return Err(StartError::Failed(format!("it listens on {theirs} and not on {at}")));
+        }
+        // From now on clients see this process as their peer; without it, whoever listened first.
+        rustix::net::listen(&listener.fd, BACKLOG).map_err(errno(format!("cannot listen on {at}")))?;
+        let stream = connect(path).map_err(because(format!("nobody reaches {at}")))?;
+        let peer = shoal_sys::peer::credentials(&stream).map_err(because(format!("cannot look at {at}")))?;
+        if peer.pid != shoal_sys::process::pid() {
+            return Err(StartError::Failed(format!("another socket is at {at}")));
+        }
+        Ok(Self { made: identity(path), ..listener })
+    }
+
+    /// A kernel made the socket, and not a service manager.
+    pub(crate) fn is_made_here(&self) -> bool {
+        self.made.is_some()
+    }
+
     fn finish(fd: OwnedFd, path: PathBuf, made: Option<(Dev, u64)>) -> Result<Self, StartError> {
         shoal_sys::fd::set_nonblocking(&fd, true).map_err(because("cannot set up the listener"))?;
         shoal_sys::socket::refuse_descriptors(&fd);
-        Ok(Self { fd, path, made })
+        Ok(Self { fd, path, made, kept: false })
     }
 
     /// Removes the socket file if it is still the one this kernel made, and the lock file beside it unless another
@@ -195,16 +235,17 @@ fn remove_dead(path: &Path) -> Result<(), StartError> {
         Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {
             rustix::fs::unlink(path).map_err(errno(format!("cannot remove the dead socket {at}")))
         }
-        Ok(()) => {
+        Ok(_) => {
             Err(StartError::Failed(format!("a kernel listens on {at}; stop it or name another socket with --socket")))
         }
         Err(e) => Err(StartError::Failed(format!("something is at {at} ({e}); name another socket with --socket"))),
     }
 }
 
-fn connect(path: &Path) -> io::Result<()> {
+fn connect(path: &Path) -> io::Result<OwnedFd> {
     let probe = shoal_sys::socket::stream()?;
-    Ok(rustix::net::connect(&probe, &SocketAddrUnix::new(path)?)?)
+    rustix::net::connect(&probe, &SocketAddrUnix::new(path)?)?;
+    Ok(probe)
 }
 
 #[cfg(test)]
@@ -292,6 +333,27 @@ mod tests {
         let _other = std::os::unix::net::UnixListener::bind(dir.socket()).unwrap();
         listener.unlink().unwrap();
         assert!(dir.socket().exists());
+    }
+
+    #[test]
+    fn a_stored_listener_is_taken_back_while_its_path_leads_to_it() {
+        let dir = Dir::new("stored");
+        let stored = Listener::bind(dir.socket()).unwrap().fd;
+        let waiting = std::os::unix::net::UnixStream::connect(dir.socket()).unwrap();
+        let again = Listener::reclaim(stored.try_clone().unwrap(), &dir.socket()).unwrap();
+        assert!(again.is_made_here());
+        // Who came first is first in the backlog.
+        let accepted = std::os::unix::net::UnixStream::from(shoal_sys::socket::accept(&again.fd).unwrap());
+        drop(accepted);
+        assert_eq!(std::io::Read::read(&mut &waiting, &mut [0]).unwrap(), 0);
+        let elsewhere = dir.0.join("shoal/other.sock");
+        let why = Listener::reclaim(stored.try_clone().unwrap(), &elsewhere).unwrap_err().to_string();
+        assert!(why.contains("listens on"), "{why}");
+        std::fs::remove_file(dir.socket()).unwrap();
+        let why = Listener::reclaim(stored.try_clone().unwrap(), &dir.socket()).unwrap_err().to_string();
+        assert!(why.contains("nobody reaches"), "{why}");
+        again.unlink().unwrap();
+        drop((again, stored));
     }
 
     #[test]

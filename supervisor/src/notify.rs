@@ -1,6 +1,7 @@
 //! Saying that the kernel is ready, in the ways that are listened to. Nobody but the supervisor does.
 
 use std::io::Write;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -39,6 +40,25 @@ pub(crate) fn alive() {
 /// How often the service manager wants to hear that, halved; `None` when it does not.
 pub(crate) fn watchdog() -> Option<Duration> {
     sd_notify::watchdog_enabled().map(|period| period / 2).filter(|period| !period.is_zero())
+}
+
+/// Gives the service manager a copy of a descriptor to keep under a name; whether there is one to give it to.
+pub(crate) fn keep(name: &str, fd: BorrowedFd<'_>) -> bool {
+    if std::env::var_os("NOTIFY_SOCKET").is_none() {
+        return false;
+    }
+    match sd_notify::notify_with_fds(&[NotifyState::FdStore, NotifyState::FdName(name)], &[fd]) {
+        Ok(()) => true,
+        Err(e) => {
+            log::line(&format!("the service manager does not keep the listener: {e}"));
+            false
+        }
+    }
+}
+
+/// The service manager drops what it keeps under a name.
+pub(crate) fn forget(name: &str) {
+    tell(&[NotifyState::FdStoreRemove, NotifyState::FdName(name)]);
 }
 
 fn tell(states: &[NotifyState<'_>]) {

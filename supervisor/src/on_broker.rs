@@ -68,7 +68,10 @@ impl Kernel {
             ToSupervisor::Thaw(order) => self.freeze(order, false, now),
             ToSupervisor::NeedPtyd(order) => self.need_ptyd(order),
             ToSupervisor::ListProcesses(ping) => self.list_processes(ping.n),
-            ToSupervisor::Shutdown(shutdown) => self.begin_drain(Duration::from_millis(shutdown.grace_ms.into()), now),
+            ToSupervisor::Shutdown(shutdown) => {
+                self.asked_to_end = true;
+                self.begin_drain(Duration::from_millis(shutdown.grace_ms.into()), now);
+            }
             ToSupervisor::Pong(ping) => self.life.answered(ping.n),
             ToSupervisor::Reload(_ping) => self.reload(now),
             ToSupervisor::Drained(_ping) => self.on_drained(now),

@@ -18,14 +18,14 @@ use crate::fault::{StartError, because};
 use crate::groups::Groups;
 use crate::kernel::{Kernel, clock, wall_ns};
 use crate::lifecycle::Life;
-use crate::listener::Listener;
+use crate::listener::{Handed, Listener};
 use crate::means::Means;
 use crate::options::Options;
 use crate::policy::{Files, Run};
 use crate::roles::Roles;
 use crate::state::StateDir;
 use crate::watch::Watch;
-use crate::{log, notify};
+use crate::{log, notify, store};
 
 /// C11 among a host's claims.
 const MEMORY_IS_BOUNDED: u16 = 1 << 10;
@@ -36,7 +36,7 @@ pub(crate) fn start(options: Options, vars: Vars, means: Means) -> Result<Kernel
     restrict_self(&means)?;
     let signals = SignalFd::new(&[libc::SIGCHLD, libc::SIGHUP, libc::SIGTERM, libc::SIGINT])
         .map_err(because("cannot take signals"))?;
-    let activated = Listener::activated()?;
+    let Handed { activated, stored } = Listener::handed_over()?;
     let euid = shoal_sys::process::uid();
     let home = shoal_place::home(&vars, euid, &Directory::look, || shoal_sys::user::home(euid));
     let places = Places { vars: &vars, home: home.clone(), euid, look: &Directory::look };
@@ -47,14 +47,18 @@ pub(crate) fn start(options: Options, vars: Vars, means: Means) -> Result<Kernel
         StateDir::open(&state_path(&options, &places).map_err(failed)?)?
     };
     let files = Files::new(&options, options.config.as_deref().map(absolute).or_else(|| places.config()), home);
-    let listener = match activated {
+    let mut listener = match activated {
         Some(listener) => listener,
         None => {
             let path = socket_path(&options, &places).map_err(failed)?;
             state.announce(&path)?;
-            Listener::bind(path)?
+            match store::take_back(stored, &path) {
+                Some(listener) => listener,
+                None => Listener::bind(path)?,
+            }
         }
     };
+    store::keep(&mut listener);
     state.announce(&listener.path)?;
     prepare(Prepared { options, vars, means, state, listener, files, start_dir, signals })
 }
@@ -88,7 +92,7 @@ struct Prepared {
 }
 
 fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
-    let Prepared { options, vars, means, state, listener, files, start_dir, signals } = prepared;
+    let Prepared { options, vars, means, state, mut listener, files, start_dir, signals } = prepared;
     let executable = std::env::current_exe().map_err(because("cannot find my own executable"))?;
     // A link in another folder may have started it; the roles lie beside the real file.
     let executable = std::fs::canonicalize(&executable).unwrap_or(executable);
@@ -100,6 +104,7 @@ fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
     let policy = match compiled {
         Ok(policy) => policy,
         Err(why) => {
+            store::drop_kept(&mut listener);
             if let Err(e) = listener.unlink() {
                 log::line(&format!("cannot remove the socket: {e}"));
             }
@@ -147,6 +152,7 @@ fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
         started_ns: wall_ns(),
         published: false,
         drain: None,
+        asked_to_end: false,
         watchdog,
         signals,
         watch,
@@ -183,9 +189,14 @@ fn restrict_self(means: &Means) -> Result<(), StartError> {
 }
 
 /// Removes what a kernel leaves behind when it ends in order.
-pub(crate) fn stop(kernel: Kernel) -> ExitCode {
+pub(crate) fn stop(mut kernel: Kernel) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
-    if let Err(e) = kernel.listener.unlink() {
+    if kernel.asked_to_end {
+        store::drop_kept(&mut kernel.listener);
+    }
+    if !kernel.listener.kept
+        && let Err(e) = kernel.listener.unlink()
+    {
         log::line(&format!("cannot remove {}: {e}", kernel.listener.path.display()));
         code = ExitCode::FAILURE;
     }

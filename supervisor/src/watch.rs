@@ -1,7 +1,7 @@
 //! Changes of the policy files.
 //!
-//! The directories are watched, not the files: editors replace a file by another one. What a symbolic link leads to is
-//! not watched; for that there is SIGHUP.
+//! The directories are watched, not the files: editors replace a file by another one. A directory that is made later is
+//! found. What a symbolic link leads to is not watched; for that there is SIGHUP.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,6 +9,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
@@ -18,56 +19,91 @@ use crate::policy::Files;
 /// An editor writes, renames and removes within this.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// A watch on the directories of the policy files.
+/// Directories that are made one after the other while they are looked for.
+const MAX_MADE: usize = 16;
+/// What happens to a file in its directory.
+const CHANGES: WatchFlags = WatchFlags::CLOSE_WRITE
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::ONLYDIR);
+/// A directory that is waited for is made, or moved to its place.
+const APPEARS: WatchFlags = WatchFlags::CREATE.union(WatchFlags::MOVED_TO).union(WatchFlags::ONLYDIR);
+
+/// A watch on the directories of the policy files; of one that is not there, on the nearest above it that is.
 #[derive(Debug)]
 pub(crate) struct Watch {
     fd: OwnedFd,
+    files: Vec<PathBuf>,
+    /// Names that matter, of the files and of directories that are waited for.
     names: BTreeSet<OsString>,
     /// When the change is acted on.
     pub(crate) due: Option<Instant>,
 }
 
 impl Watch {
-    /// Watches the directories that exist.
+    /// Watches what exists.
     pub(crate) fn new(files: &Files) -> io::Result<Self> {
         let fd = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        let flags = WatchFlags::CLOSE_WRITE
-            | WatchFlags::MOVED_TO
-            | WatchFlags::MOVED_FROM
-            | WatchFlags::DELETE
-            | WatchFlags::ONLYDIR;
-        let mut names = BTreeSet::new();
-        for file in [&files.leash, &files.shoal].into_iter().flatten() {
-            let (Some(dir), Some(name)) = (file.parent(), file.file_name()) else { continue };
-            match add_watch(&fd, dir, flags) {
-                Ok(_number) => {
-                    names.insert(name.to_owned());
+        let files = [&files.leash, &files.shoal].into_iter().flatten().cloned().collect();
+        let mut watch = Self { fd, files, names: BTreeSet::new(), due: None };
+        watch.arm()?;
+        Ok(watch)
+    }
+
+    /// Watches each file's directory, again where it is watched already.
+    fn arm(&mut self) -> io::Result<()> {
+        for file in self.files.clone() {
+            for _ in 0..MAX_MADE {
+                match self.arm_for(&file)? {
+                    // It was made between the two looks.
+                    Some(awaited) if awaited.exists() => {}
+                    _ => break,
                 }
-                // A configuration directory that is made later is found by SIGHUP.
-                Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR | rustix::io::Errno::ACCESS) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Watches for a file; returns the directory that is waited for instead, if its own is not there.
+    fn arm_for(&mut self, file: &Path) -> io::Result<Option<PathBuf>> {
+        let mut awaited = file;
+        loop {
+            let (Some(dir), Some(name)) = (awaited.parent(), awaited.file_name()) else { return Ok(None) };
+            match add_watch(&self.fd, dir, if awaited == file { CHANGES } else { APPEARS }) {
+                Ok(_number) => {
+                    self.names.insert(name.to_owned());
+                    return Ok(Some(awaited.to_owned()).filter(|awaited| awaited != file));
+                }
+                Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => awaited = dir,
+                // For what this process may not read there is SIGHUP.
+                Err(rustix::io::Errno::ACCESS) => return Ok(None),
                 Err(e) => return Err(e.into()),
             }
         }
-        Ok(Self { fd, names, due: None })
     }
 
     /// Takes what happened; a change of one of the files is due a moment later, once for a burst of them.
     pub(crate) fn on_ready(&mut self, now: Instant) -> io::Result<()> {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = Reader::new(&self.fd, &mut buffer);
+        let mut matters = false;
         loop {
             match events.next() {
                 Ok(event) => {
                     let name = event.file_name().map(|name| OsString::from_vec(name.to_bytes().to_vec()));
-                    if name.is_some_and(|name| self.names.contains(&name)) {
-                        self.due = Some(now + QUIET);
-                    }
+                    matters |= name.is_some_and(|name| self.names.contains(&name));
                 }
-                Err(rustix::io::Errno::AGAIN) => return Ok(()),
+                Err(rustix::io::Errno::AGAIN) => break,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
         }
+        if matters {
+            self.due = Some(now + QUIET);
+            self.arm()?;
+        }
+        Ok(())
     }
 }
 
@@ -95,8 +131,29 @@ mod tests {
         std::fs::rename(dir.join("new"), dir.join("leash.toml")).unwrap();
         watch.on_ready(now).unwrap();
         assert_eq!(watch.due, Some(now + QUIET));
-        let gone = Files { leash: Some("/nowhere/leash.toml".into()), ..files };
-        assert!(Watch::new(&gone).is_ok());
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_is_made_later_is_watched_from_then_on() {
+        let dir = std::env::temp_dir().join(format!("shoal-watch-later-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let leash = dir.join("config/shoal/leash.toml");
+        let files = Files { leash: Some(leash.clone()), named: false, shoal: None, home: None };
+        let mut watch = Watch::new(&files).unwrap();
+        let now = crate::kernel::clock();
+        std::fs::create_dir(dir.join("other")).unwrap();
+        watch.on_ready(now).unwrap();
+        assert_eq!(watch.due, None);
+        std::fs::create_dir(dir.join("config")).unwrap();
+        watch.on_ready(now).unwrap();
+        assert_eq!(watch.due.take(), Some(now + QUIET));
+        std::fs::create_dir(leash.parent().unwrap()).unwrap();
+        watch.on_ready(now).unwrap();
+        assert_eq!(watch.due.take(), Some(now + QUIET));
+        std::fs::write(&leash, "x").unwrap();
+        watch.on_ready(now).unwrap();
+        assert_eq!(watch.due, Some(now + QUIET));
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

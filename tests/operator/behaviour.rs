@@ -291,32 +291,41 @@ fn the_aliases_are_the_commands() {
 }
 
 #[test]
-fn a_kill_is_verified_told_and_disturbs_nobody() {
+fn a_look_makes_nothing() {
     let place = Place::new();
     let kernel = Kernel::start(&place);
-    let mut other = kernel.attach("other");
-    let mut waiting = kernel.attach("work");
-    let call = waiting.send("exec", json!({"src": "sh { sleep 1000 }"}));
-    shoal_harness::until("the command runs", || !kernel.pids_of("sleep").is_empty());
-    let mut command = place.shoal("shoal");
-    let kill = command.args(["--json", "session", "kill", "work", "--reason", "enough"]).stdout(Stdio::piped());
-    let killing = kill.stdin(Stdio::null()).spawn().expect("starts");
-    // Another session works all the while.
-    for n in 0..20 {
-        assert_eq!(other.render(&format!("{n} + 1")), format!("{}", n + 1));
+    let mut client = kernel.attach("default");
+    client.ok("exec", json!({"src": "1"}));
+    client.ok("session.kill", json!({"session": "default"}));
+    for (words, code) in [
+        (&["status"][..], 0),
+        (&["session", "list"], 0),
+        (&["session", "kill", "default"], 0),
+        (&["session", "freeze", "default"], 1),
+        (&["approvals", "list"], 0),
+        (&["history"], 0),
+        (&["history", "verify"], 0),
+        (&["token", "list"], 0),
+        (&["kernel", "reload"], 0),
+        (&["pty", "list"], 1),
+        (&["pty", "show", "pty:1"], 1),
+        (&["watch", "list"], 1),
+        (&["watch", "stop", "any"], 1),
+    ] {
+        let output = run(place.shoal("shoal").args(words));
+        let what = words.join(" ");
+        assert_eq!(output.status.code(), Some(code), "{what}: {}", text(&output.stderr));
+        assert_eq!(client.ok("session.list", json!({}))["sessions"], json!([]), "{what}");
     }
-    let output = killing.wait_with_output().expect("ends");
-    let receipt: Value = serde_json::from_slice(&output.stdout).expect("a receipt");
-    let ended: Vec<&str> =
-        receipt["ended"].as_array().expect("a list").iter().filter_map(|p| p["comm"].as_str()).collect();
-    assert!(ended.contains(&"sleep") && ended.contains(&"shoal-worker"), "{receipt}");
-    assert_eq!((&receipt["survived"], output.status.code()), (&json!([]), Some(0)));
-    assert!(receipt["duration_ms"].is_u64() && kernel.pids_of("sleep").is_empty(), "verified before it is told");
-    let end = waiting.answer(call).expect_err("the session is gone");
-    assert_eq!((end.code, &end.data["note"]), (-32051, &json!("enough")));
-    let again = run(place.shoal("shoal").args(["session", "kill", "work"]));
-    assert_eq!((again.status.code(), text(&again.stdout).contains("nothing to end")), (Some(0), true));
+    let said = text(&run(place.shoal("shoal").args(["pty", "list"])).stderr);
+    assert!(said.contains("no session `default`") && said.contains("shoal session list"), "{said}");
     drop(kernel);
+    // Nor is a kernel started to look at it.
+    for words in [&["approvals", "list"][..], &["events", "tail", "session"], &["pty", "list"], &["watch", "list"]] {
+        let output = run(place.shoal("shoal").args(words));
+        assert_eq!((output.status.code(), place.path("run").join("shoal/default.sock").exists()), (Some(1), false));
+        assert!(text(&output.stderr).contains("shoal kernel start"), "{}", text(&output.stderr));
+    }
 }
 
 #[test]

@@ -6,5 +6,6 @@ mod attach;
 mod behaviour;
 mod docs;
 mod doctor;
+mod kill;
 mod skew;
 mod top;

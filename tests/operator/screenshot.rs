@@ -15,19 +15,7 @@ const SIZE: (u16, u16) = (140, 32);
 const CELL: (f32, f32) = (8.4, 18.0);
 const GROUND: &str = "#16181d";
 const INK: &str = "#d5d8de";
-const POLICY: &str = r#"
-[default]
-fs.read = ["/**"]
-fs.write = ["/**"]
-opaque = "allow"
-auto_apply = "in-grant"
-session_write = true
-
-[principal."agent:docs"]
-opaque = "ask"
-fs.read = ["/**"]
-session_write = true
-"#;
+const POLICY: &str = include_str!("asking.toml");
 
 fn main() {
     let Some(path) = std::env::args_os().nth(1) else {

@@ -95,7 +95,43 @@ user_systemctl stop shoal.service
 [ ! -e "$socket" ] || fail "the socket is still there"
 same "processes at the end" "$(pgrep -u "$uid" -lf 'shoal-' | grep -v systemd)" ""
 
+# --- without a socket unit the kernel's own listener lies in the store: neither crash nor restart refuses anybody
+own=$runtime/own.sock
+own_shoal() { as_user env SHOAL_SOCKET="$own" SHOAL_NO_AUTOSTART=1 shoal "$@"; }
+show_own() { user_systemctl show own.service -p "$1" --value; }
+user_systemd_run() { as_user systemd-run --user --quiet --unit=own "$@"; }
+user_systemd_run -p Type=notify -p Restart=on-failure -p RestartSec=1 -p FileDescriptorStoreMax=4 -p KillMode=mixed \
+    /usr/bin/shoal-kernel --socket "$own" --state-dir "/home/$user/own" || fail "systemd-run"
+same "stored" "$(show_own NFileDescriptorStore)" 1
+same "before the crash" "$(own_shoal exec '5 + 5')" 10
+same "sockets of a command beside a store" "$(own_shoal exec 'sh { ls -l /proc/self/fd | grep -c socket: || true }')" 0
+crashed=$(show_own MainPID)
+kill -KILL "$crashed"
+same "while nobody runs" "$(own_shoal exec '6 + 6')" 12
+[ "$(show_own MainPID)" != "$crashed" ] || fail "the crashed kernel is still the main process"
+same "stored again" "$(show_own NFileDescriptorStore)" 1
+for child in $(pgrep -P "$(show_own MainPID)"); do
+    inherited=$(tr '\0' '\n' < "/proc/$child/environ" | grep -cE '^(LISTEN_|NOTIFY_|WATCHDOG_)')
+    same "the environment of $(cat "/proc/$child/comm") beside a store" "$inherited" 0
+done
+( for _ in $(seq 20); do own_shoal exec 7; done ) > during.own 2>&1 &
+user_systemctl restart own.service || fail "restart of a kernel with its own listener"
+wait
+same "calls during its restart" "$(grep -vxE '7|shoal: .*(lost before the answer|has ended \(shutdown\)).*' during.own)" ""
+same "its stop" "$(own_shoal kernel stop)" stopped
+until_true eval '[ "$(user_systemctl is-active own.service)" = inactive ]'
+same "stored after the stop" "$(show_own NFileDescriptorStore)" 0
+[ ! -e "$own" ] || fail "its socket is still there"
+
 # --- a set-up of one's own: refused beside the package, fine without it
 refused=$(as_user shoal setup service 2>&1)
 holds "setup beside the package" "$refused" "systemctl --user enable --now shoal.socket"
+rm /usr/lib/systemd/user/shoal.*
+holds "a set-up" "$(as_user shoal setup service)" "ran systemctl --user enable --now shoal.socket"
+same "in its kernel" "$(as_user shoal exec '7 + 7')" 14
+is_state shoal.service active || fail "its service is $(state shoal.service)"
+holds "its removal" "$(as_user shoal setup service --remove)" "removed /home/$user/.config/systemd/user/shoal.socket"
+same "processes after its removal" "$(pgrep -u "$uid" -lf 'shoal-' | grep -v systemd)" ""
+same "units after its removal" "$(find "/home/$user/.config/systemd/user" -name 'shoal.socket' -o -name 'shoal.service')" ""
+same "a second removal" "$(as_user shoal setup service --remove)" "no service was set up here"
 echo passed

@@ -4,19 +4,7 @@ use serde_json::{Value, json};
 use shoal_harness::{Client, Kernel, Place};
 
 /// The local user may do everything; `agent:docs` has to ask before anything opaque, and `agent:lead` decides for others.
-const POLICY: &str = r#"
-[principal."uid:UID"]
-opaque = "allow"
-auto_apply = "in-grant"
-journal_read = true
-session_write = true
-time = true
-env_read = ["*"]
-env_write = ["*"]
-fs.read = ["/**"]
-fs.write = ["/**"]
-fs.delete = ["/**"]
-
+const AGENTS: &str = r#"
 [principal."agent:docs"]
 opaque = "ask"
 auto_apply = "in-grant"
@@ -33,10 +21,13 @@ auto_apply = "in-grant"
 fs.read = ["/**"]
 "#;
 
+fn policy(place: &Place) -> String {
+    place.unbounded() + &AGENTS.replace("WORK", &place.work().display().to_string())
+}
+
 /// A kernel with the policy above.
 pub(crate) fn start(place: &Place) -> Kernel {
-    let text = POLICY.replace("UID", &place.uid().to_string()).replace("WORK", &place.work().display().to_string());
-    let file = place.write("leash.toml", text);
+    let file = place.write("leash.toml", policy(place));
     Kernel::start_with(place, |command| {
         command.arg("--policy").arg(file);
     })
@@ -185,8 +176,7 @@ fn a_policy_that_has_come_to_deny_refuses_an_approved_plan() {
     let approved = plan(&mut client, "sh -c 'exit 3'");
     human.ok("approval.decide", json!({"plan_ref": approved, "decision": "approve"}));
     human.ok("events.subscribe", json!({"channel": "kernel"}));
-    let text = POLICY.replace("UID", &place.uid().to_string()).replace("WORK", &place.work().display().to_string());
-    place.write("leash.toml", text.replace("opaque = \"ask\"", "opaque = \"deny\""));
+    place.write("leash.toml", policy(&place).replace("opaque = \"ask\"", "opaque = \"deny\""));
     let mut actions = Vec::new();
     while !actions.iter().any(|action| action == "policy_reloaded") {
         let push = human.frame().expect("an event");
@@ -194,4 +184,42 @@ fn a_policy_that_has_come_to_deny_refuses_an_approved_plan() {
     }
     let error = client.err("plan.apply", json!({"plan_ref": approved}));
     assert_eq!((error.code, error.data["reason"].as_str()), (-32010, Some("policy")), "{error:?}");
+}
+
+#[test]
+fn what_a_scoped_agent_removes_comes_back_and_is_no_change_of_its_repository() {
+    // Where the session has a view of the host and no `/tmp` of its own.
+    let place = Place::visible(env!("CARGO_TARGET_TMPDIR"));
+    let policy =
+        policy(&place) + &format!("fs.write = [\"{0}/**\"]\nfs.delete = [\"{0}/**\"]\n", place.work().display());
+    let file = place.write("leash.toml", policy);
+    place.write("src/a.txt", "kept");
+    let git = |words: &[&str]| {
+        let output = place.command("git").args(words).output().expect("git runs");
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    git(&["init", "-q"]);
+    let before = git(&["status", "--short", "-uall"]);
+    let kernel = Kernel::start_with(&place, |command| {
+        command.arg("--policy").arg(file);
+    });
+    let mut human = kernel.attach("default");
+    let mut client = agent(&kernel, &mut human, "agent:lead");
+    let removed = client.render("(rm src/a.txt).out");
+    assert!(removed.contains(".shoal-trash/a.txt"), "{removed}");
+    assert!(!place.work().join("src/a.txt").exists());
+    let after = git(&["status", "--short", "-uall"]);
+    assert_eq!(after, before.replace("?? src/a.txt\n", ""), "git sees what is gone and no trash");
+    client.ok("exec", json!({"src": format!("undo --root='{}'", place.work().display())}));
+    assert_eq!(std::fs::read_to_string(place.work().join("src/a.txt")).expect("back"), "kept");
+    // From outside too, with the work as the root.
+    client.ok("exec", json!({"src": "rm src/a.txt"}));
+    let id = human.ok("journal.query", json!({"kinds": ["exec"], "limit": 1}))[0]["id"].to_string();
+    let root = place.work();
+    let mut undo = place.shoal("shoal");
+    undo.arg("--socket").arg(kernel.socket()).args(["history", "undo", &id, "--root"]).arg(root);
+    let undone = undo.output().expect("runs");
+    assert!(undone.status.success(), "{undone:?}");
+    assert_eq!(std::fs::read_to_string(place.work().join("src/a.txt")).expect("back"), "kept");
 }

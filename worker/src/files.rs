@@ -7,6 +7,7 @@ mod dir;
 mod read;
 mod remove;
 mod transfer;
+mod trash;
 mod undo;
 mod write;
 
@@ -147,7 +148,7 @@ impl Files for LocalFiles {
     fn trash(&self, at: At<'_>, cancel: &CancelToken) -> Result<PathValue, FileError> {
         let recorder = self.recorder.as_ref().filter(|recorder| recorder.is_open());
         let before = recorder.and_then(|_| Before::of(at));
-        let kept = remove::trash(at, &self.trash, cancel)?;
+        let kept = trash::trash(at, &self.trash, cancel)?;
         if let (Some(recorder), Some(before)) = (recorder, before) {
             recorder.record("rm", &before.moved(kept.as_bytes()));
         }

@@ -44,7 +44,8 @@ impl Broker {
 
     fn status_json(&self, processes: Option<&Processes>, journal: Value) -> String {
         let claims: Value = serde_json::from_str(&claims_json(self.start.claims)).unwrap_or_default();
-        let policy = Some(self.start.policy.as_str()).filter(|path| !path.is_empty());
+        // The file may come and go while the kernel runs.
+        let policy = Some(self.start.policy.as_str()).filter(|_| !self.policy.sections.built_in);
         json!({
             "protocol": PROTOCOL, "build": BUILD, "started_ns": self.start.started_ns,
             "uptime_ms": self.now.ns.saturating_sub(self.start.started_ns) / 1_000_000,

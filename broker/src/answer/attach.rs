@@ -7,7 +7,7 @@ use shoal_journal::Kind;
 use shoal_proto::supervisor_broker::Limits;
 use shoal_wire::elide::Budgets;
 use shoal_wire::error::Reason;
-use shoal_wire::params::session::Attach;
+use shoal_wire::params::session::{Attach, Enter};
 use shoal_wire::{AST_VERSION, BUILD, Code, PROTOCOL, RpcError, params};
 
 use super::Params;
@@ -56,6 +56,9 @@ impl Broker {
 
     fn decide_attach(&mut self, ask: Ask, attach: Attach) {
         match self.choose_session(&ask, &attach) {
+            Ok((attachment, identity, _)) if attachment.sid == Sid::NONE => {
+                self.attached(ask, attachment, &identity, false);
+            }
             Ok((attachment, identity, created)) => self.await_session(ask, attach, attachment, identity, created),
             Err(error) => self.refuse_attach(ask, error),
         }
@@ -124,7 +127,8 @@ impl Broker {
     fn choose_session(&mut self, ask: &Ask, attach: &Attach) -> Result<(Attachment, Identity, bool), RpcError> {
         let identity = self.identify(ask, attach)?;
         let human = self.is_local_user(&identity.principal) && attach.client.kind != "mcp";
-        let name = attach.session.as_ref().map_or("default", |name| name.as_str());
+        let outside = attach.enter == Enter::Nothing;
+        let name = if outside { "" } else { attach.session.as_ref().map_or("default", |name| name.as_str()) };
         let owner: Rc<str> = attach.owner.as_ref().map_or_else(|| identity.principal.clone(), |o| o.0.as_str().into());
         let foreign = owner != identity.principal;
         if foreign && !human {
@@ -132,10 +136,12 @@ impl Broker {
         }
         let known = self.sessions.find(&owner, name);
         let (sid, created) = match known {
+            _ if outside => (Sid::NONE, false),
             Some(sid) => (sid, false),
-            None if foreign => {
+            None if foreign || attach.enter == Enter::Existing => {
                 let message = format!("{owner} has no session `{name}`");
-                return Err(RpcError::invalid("owner", Reason::UnknownSession, message));
+                let param = if foreign { "owner" } else { "session" };
+                return Err(RpcError::invalid(param, Reason::UnknownSession, message));
             }
             None => (self.create_session(&owner, name, attach)?, true),
         };
@@ -160,9 +166,7 @@ impl Broker {
             return Err(RpcError::session_ended(name, owner, "shutdown", None, None));
         }
         let Some((section, rules)) = self.policy.sections.serving(owner) else {
-            let message = format!("no policy section serves {owner}");
-            let hint = format!("add [principal.\"{owner}\"] or [default] to leash.toml");
-            return Err(RpcError::denied("policy", message).and("hint", hint));
+            return Err(unserved(owner));
         };
         let missing = Policy::missing(rules, self.start.claims);
         if !missing.is_empty() {
@@ -254,8 +258,9 @@ impl Broker {
         if self.clients.at(conn).is_none() {
             return;
         }
-        let Some(result) = self.attach_result(&attachment, identity, created) else {
-            return self.refuse_attach(ask, RpcError::worker_lost(&attachment.session, None, false, "it ended"));
+        let result = match self.attach_result(&attachment, identity, created) {
+            Ok(result) => result,
+            Err(error) => return self.refuse_attach(ask, error),
         };
         if let Some(before) = self.attachment(conn).map(|before| before.sid) {
             self.detach(before);
@@ -275,27 +280,35 @@ impl Broker {
         self.end_attach(conn, Some(attachment));
     }
 
-    fn attach_result(&self, attachment: &Attachment, identity: &Identity, created: bool) -> Option<String> {
-        let session = self.sessions.at(attachment.sid).filter(|session| session.stage == Stage::Up)?;
-        let section = self.policy.of_session(session)?;
-        let budgets = serde_json::to_string(&Budgets::DEFAULT).ok()?;
+    /// What an attach is told; the session may have ended, and its owner's section may be gone, while it was waited for.
+    fn attach_result(&self, attachment: &Attachment, identity: &Identity, created: bool) -> Result<String, RpcError> {
+        let section = self.policy.of(&attachment.owner).ok_or_else(|| unserved(&attachment.owner))?;
+        let (name, cwd, env_hash) = if attachment.sid == Sid::NONE {
+            ("null".to_owned(), "null".to_owned(), "null".to_owned())
+        } else {
+            let session = self.sessions.at(attachment.sid).filter(|session| session.stage == Stage::Up);
+            let session = session.ok_or_else(|| RpcError::worker_lost(&attachment.session, None, false, "it ended"))?;
+            let hash = blake3::Hash::from(session.env_hash).to_hex();
+            (quoted(&attachment.session), wire_path(&session.cwd), quoted(&hash))
+        };
+        let budgets = serde_json::to_string(&Budgets::DEFAULT).map_err(|e| RpcError::internal(e.to_string()))?;
         let kernel = if attachment.human { r#","kernel""# } else { "" };
         let enforced = crate::policy::is_enforced(&self.start, section);
-        Some(format!(
+        Ok(format!(
             concat!(
                 r#"{{"session":{},"owner":{},"principal":{},"created":{},"protocol":{},"build":{},"ast_version":{},"#,
-                r#""cwd":{},"env_hash":"{}","caps":{},"caps_enforced":{},"level":"{}","claims":{},"isolation":{},"#,
+                r#""cwd":{},"env_hash":{},"caps":{},"caps_enforced":{},"level":"{}","claims":{},"isolation":{},"#,
                 r#""elide_defaults":{},"channels":["session.transcript","journal","approval","render","session"{}]}}"#
             ),
-            quoted(&attachment.session),
+            name,
             quoted(&attachment.owner),
             quoted(&attachment.principal),
             created,
             PROTOCOL,
             quoted(BUILD),
             AST_VERSION,
-            wire_path(&session.cwd),
-            blake3::Hash::from(session.env_hash).to_hex(),
+            cwd,
+            env_hash,
             caps_json(&self.start, section, &attachment.owner, &identity.profile, &identity.caps),
             enforced,
             self.start.level.as_str(),
@@ -313,4 +326,10 @@ impl Broker {
         }
         self.arm_idle(sid);
     }
+}
+
+/// No section of the policy serves a principal.
+fn unserved(principal: &str) -> RpcError {
+    let hint = format!("add [principal.\"{principal}\"] or [default] to leash.toml");
+    RpcError::denied("policy", format!("no policy section serves {principal}")).and("hint", hint)
 }

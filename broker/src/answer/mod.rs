@@ -29,6 +29,7 @@ use crate::broker::{Broker, or_refuse};
 use crate::clients::{Ask, Attachment, Client, ConnId, Frame, Life, Peer, Step, serve};
 use crate::permits::{Authority, Needs, Permit, Who, permit};
 use crate::quotas::Quota;
+use crate::sessions::Sid;
 
 pub(crate) use admin::read_sections;
 pub(crate) use exec::{Order as RunOrder, default_elide};
@@ -133,6 +134,10 @@ impl Broker {
         let caller = self.attachment(conn).ok_or_else(RpcError::not_attached)?.clone();
         let journal_read = self.policy.of(&caller.principal).is_some_and(|section| section.journal_read);
         permit.check(Authority { human: caller.human, journal_read }).map_err(RpcError::not_permitted)?;
+        if caller.sid == Sid::NONE {
+            let outside = matches!(permit.needs, Needs::Nothing | Needs::Owner);
+            return if outside { Ok(caller) } else { Err(RpcError::not_attached()) };
+        }
         if permit.needs != Needs::Nothing {
             if let Some(end) = &caller.ended {
                 let (by, note) = (end.by.as_deref(), end.note.as_deref());

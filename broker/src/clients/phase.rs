@@ -13,9 +13,9 @@ pub(crate) struct Attachment {
     pub(crate) principal: Rc<str>,
     /// Whose session.
     pub(crate) owner: Rc<str>,
-    /// Name of the session.
+    /// Name of the session; empty outside of all.
     pub(crate) session: Rc<str>,
-    /// The session.
+    /// The session, or [`Sid::NONE`].
     pub(crate) sid: Sid,
     /// It acts as the local user in person.
     pub(crate) human: bool,

@@ -27,6 +27,63 @@ fn before_an_attachment_no_method_but_the_public_ones_answers() {
     assert_eq!(client.fails("session.reset", json!({"any": 1})), (-32601, json!({"method": "session.reset"})));
 }
 
+/// What answers a connection that entered no session: what is not about one.
+const OUTSIDE: [&str; 19] = [
+    "kernel.version",
+    "journal.query",
+    "journal.verify",
+    "approval.list",
+    "approval.decide",
+    "events.read",
+    "events.subscribe",
+    "events.unsubscribe",
+    "kernel.status",
+    "session.list",
+    "session.kill",
+    "session.freeze",
+    "session.thaw",
+    "token.create",
+    "token.list",
+    "token.revoke",
+    "journal.pin",
+    "journal.unpin",
+    "journal.gc",
+];
+
+#[test]
+fn outside_of_every_session_administration_answers_and_nothing_is_made() {
+    let kernel = Kernel::start();
+    let mut human = kernel.connect();
+    let told = human.ok("session.attach", json!({"enter": "none"}));
+    let entered = ["session", "cwd", "env_hash", "created"].map(|member| told[member].clone());
+    assert_eq!(entered, [Value::Null, Value::Null, Value::Null, json!(false)], "{told}");
+    assert_eq!(told["owner"], told["principal"]);
+    for method in Method::ALL {
+        if matches!(method, Method::SessionAttach | Method::KernelShutdown) {
+            continue;
+        }
+        // Empty parameters are wrong for many; what counts is whether they are looked at.
+        let refused = human.call(method.name(), json!({})).is_err_and(|error| error["code"] == -32000);
+        assert_eq!(refused, !OUTSIDE.contains(&method.name()), "{}", method.name());
+    }
+    for params in [json!({"session": "s", "enter": "existing"}), json!({"enter": "existing"})] {
+        assert_eq!(human.fails("session.attach", params).1["reason"], "unknown_session");
+    }
+    assert_eq!(human.fails("session.attach", json!({"enter": "perhaps"})).0, -32602);
+    assert_eq!(human.ok("session.list", json!({}))["sessions"], json!([]), "nothing was made, and it still answers");
+    let mut worker = kernel.attach("s");
+    worker.ok("exec", json!({"src": "value 1"}));
+    assert_eq!(human.ok("session.attach", json!({"session": "s", "enter": "existing"}))["created"], false);
+    human.ok("session.attach", json!({"enter": "none"}));
+    assert_eq!(human.ok("session.list", json!({}))["sessions"][0]["attached"], 1, "the visitor left it");
+    // Outside is no way around a permit.
+    let bearer = bearer(&mut human);
+    let mut agent = kernel.connect();
+    agent.ok("session.attach", json!({"enter": "none", "token": bearer}));
+    assert_eq!(agent.fails("session.list", json!({})).0, -32010);
+    assert_eq!(agent.fails("session.attach", json!({"enter": "none", "owner": "uid:0", "token": bearer})).0, -32010);
+}
+
 /// Newest row of these kinds, and how many there are.
 fn rows(human: &mut Client, kind: &str) -> (usize, Value) {
     let rows = human.ok("journal.query", json!({"kinds": [kind], "limit": 10_000}));

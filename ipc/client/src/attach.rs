@@ -15,6 +15,9 @@ pub struct Attach {
     /// Owner of the session when it is not the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// What it enters.
+    #[serde(skip_serializing_if = "Enter::is_usual")]
+    pub enter: Enter,
     /// Bearer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
@@ -22,6 +25,27 @@ pub struct Attach {
     pub client: Map<String, Value>,
     /// How the session is made if this creates it.
     pub create: Create,
+}
+
+/// What an attach enters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Enter {
+    /// The session; it is made when there is none.
+    #[default]
+    Create,
+    /// The session if there is one.
+    Existing,
+    /// None: for looking around and administration. Nothing is made.
+    #[serde(rename = "none")]
+    Nothing,
+}
+
+impl Enter {
+    /// What a kernel takes for granted.
+    fn is_usual(&self) -> bool {
+        *self == Enter::Create
+    }
 }
 
 /// How a new session is made.
@@ -62,9 +86,9 @@ pub fn allowed_env(vars: &Vars, also: &[String]) -> BTreeMap<String, String> {
 /// Result of `session.attach`, as far as clients act on it; `all` has every member.
 #[derive(Clone, Debug)]
 pub struct Attached {
-    /// Session name.
+    /// Session name; empty when no session was entered.
     pub session: String,
-    /// Its owner.
+    /// Its owner, or who the connection acts as.
     pub owner: String,
     /// Who the connection acts as.
     pub principal: String,
@@ -82,7 +106,7 @@ impl Attached {
     pub(crate) fn decode(text: &str) -> Result<Attached, serde_json::Error> {
         #[derive(Deserialize)]
         struct Raw {
-            session: String,
+            session: Option<String>,
             owner: String,
             principal: String,
             created: bool,
@@ -92,6 +116,7 @@ impl Attached {
         let raw: Raw = serde_json::from_str(text)?;
         let approve = all.pointer("/caps/approve").cloned().unwrap_or(Value::Null);
         let Raw { session, owner, principal, created, protocol } = raw;
+        let session = session.unwrap_or_default();
         Ok(Attached { session, owner, principal, created, protocol, approve, all })
     }
 }
@@ -117,5 +142,7 @@ mod tests {
     fn requests_carry_only_what_is_set() {
         let attach = serde_json::to_value(Attach::new("s", "cli")).unwrap();
         assert_eq!(attach, serde_json::json!({"session":"s","client":{"kind":"cli","tty":false},"create":{}}));
+        let around = Attach { enter: Enter::Nothing, ..Attach::default() };
+        assert_eq!(serde_json::to_value(around).unwrap()["enter"], "none");
     }
 }

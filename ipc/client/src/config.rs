@@ -80,6 +80,12 @@ impl Config {
             program_dirs: vars.path("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
         })
     }
+
+    /// Where a kernel may listen: the configured socket, then what one that runs on the state directory wrote down.
+    pub fn sockets(&self) -> impl Iterator<Item = PathBuf> {
+        let named = self.state_dir.as_deref().and_then(crate::autostart::socket_in_lock);
+        std::iter::once(self.socket.clone()).chain(named.filter(|named| *named != self.socket))
+    }
 }
 
 fn unit_dirs(vars: &Vars, home: Option<PathBuf>) -> Vec<PathBuf> {

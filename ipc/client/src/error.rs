@@ -75,7 +75,7 @@ pub enum StartError {
     #[error("the kernel was not ready within 10 s")]
     Deadline,
     /// The lock that lets one client start a kernel at a time.
-    #[error("cannot lock {}: {error}", path.display())]
+    #[error("cannot lock {}: {error}; name a state directory you can write to with SHOAL_STATE_DIR", path.display())]
     Lock {
         /// Path of the lock.
         path: PathBuf,

@@ -17,7 +17,7 @@ mod connection;
 mod error;
 mod subscription;
 
-pub use attach::{Attach, Attached, Create, allowed_env};
+pub use attach::{Attach, Attached, Create, Enter, allowed_env};
 pub use client::Client;
 pub use config::{Config, Flags};
 pub use connection::Connection;

@@ -91,7 +91,7 @@ pub struct Start {
     pub socket: Text<4096>,
     /// State directory; empty for an ephemeral kernel.
     pub state_dir: Text<4096>,
-    /// Policy file, for listings; empty when the built-in policy is in force.
+    /// Policy file, for listings, whether it exists or not.
     pub policy: Text<4096>,
     /// Directory sessions start in.
     pub start_dir: Text<4096>,

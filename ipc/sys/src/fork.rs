@@ -2,24 +2,10 @@
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::forked::end_with;
+pub use crate::forked::{Namespaces, PANICKED};
 use crate::spawn::Child;
-
-/// The namespaces a new process gets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Namespaces {
-    /// Users and capabilities.
-    pub user: bool,
-    /// Process numbers; the new process is number 1.
-    pub pid: bool,
-    /// Mounts.
-    pub mount: bool,
-    /// System V IPC and POSIX message queues.
-    pub ipc: bool,
-    /// Network devices, addresses and abstract sockets.
-    pub network: bool,
-}
 
 impl Namespaces {
     fn flags(self) -> u64 {
@@ -35,9 +21,6 @@ impl Namespaces {
         .fold(0, |flags, (_wanted, flag)| flags | u64::from(flag.unsigned_abs()))
     }
 }
-
-/// Exit code of a child whose closure panicked.
-pub const PANICKED: u8 = 70;
 
 /// Makes a child in new namespaces that runs `child` and exits with what it returns.
 ///
@@ -58,11 +41,7 @@ pub fn fork(namespaces: Namespaces, child: impl FnOnce() -> u8) -> io::Result<Ch
     // and it is the only thread of its copy, as checked above.
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw mut args, size_of::<libc::clone_args>()) };
     match pid {
-        0 => {
-            let code = catch_unwind(AssertUnwindSafe(child)).unwrap_or(PANICKED);
-            // SAFETY: ends the child without running exit handlers that belong to the parent.
-            unsafe { libc::_exit(code.into()) }
-        }
+        0 => end_with(child),
         pid if pid > 0 => {
             // SAFETY: CLONE_PIDFD made a new descriptor for this process and wrote its number; nobody else owns it.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };

@@ -14,6 +14,7 @@ pub mod fd;
 pub mod file_system;
 #[cfg_attr(target_os = "macos", path = "darwin/fork.rs")]
 pub mod fork;
+mod forked;
 pub mod heap;
 pub mod lock;
 pub mod memfd;

@@ -236,7 +236,7 @@ pub(crate) struct HistoryFilter {
     /// Rows with these effects, comma separated
     #[arg(long, value_delimiter = ',')]
     pub(crate) effects: Vec<String>,
-    /// Rows of these kinds, comma separated
+    /// Rows of these kinds, comma separated: exec, statement, plan, approval, denial, pty, session, admin, kernel
     #[arg(long, value_delimiter = ',')]
     pub(crate) kinds: Vec<String>,
     /// Rows whose source begins with this word
@@ -254,6 +254,9 @@ pub(crate) struct HistoryQuery {
     /// Rows at most
     #[arg(long, default_value_t = 100)]
     pub(crate) limit: u64,
+    /// Rows of every kind: also each statement of a run, sessions, administration, the kernel
+    #[arg(long, conflicts_with = "kinds")]
+    pub(crate) all: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -444,6 +447,9 @@ pub(crate) enum Setup {
         /// Only print what would be written
         #[arg(long)]
         print: bool,
+        /// Stop the service and take its files away again
+        #[arg(long, conflicts_with_all = ["linger", "print"])]
+        remove: bool,
     },
     /// Enter shoal-mcp into the configuration of an MCP client
     Mcp(SetupMcp),

@@ -39,9 +39,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Fail> {
     match args.command {
         Command::Exec(exec) => exec::run(&context, exec),
         Command::Attach(to) => attach::run(context, to),
-        Command::Status => status::run(context),
+        Command::Status => status::run(&context),
         Command::Top => top::run(context),
-        Command::Session(action) => session::run(context, action),
+        Command::Session(action) => session::run(&context, action),
         Command::Approvals(action) => approvals::run(&context, action),
         Command::Events(action) => events::run(&context, action),
         Command::History(history) => history::run(context, history),

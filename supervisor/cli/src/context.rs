@@ -5,7 +5,7 @@ use std::io::IsTerminal as _;
 use std::time::Duration;
 
 use serde_json::Value;
-use shoal_client::{Attach, Attached, CallError, Client, Config, ConnectError, Connection, Flags, Vars};
+use shoal_client::{Attach, Attached, CallError, Client, Config, ConnectError, Connection, Enter, Flags, Vars};
 use shoal_wire::{Code, PROTOCOL, RpcError};
 
 use crate::args::Common;
@@ -46,23 +46,26 @@ impl Context {
         runtime.block_on(work)
     }
 
-    /// Connects, starting a kernel if need be, and attaches to the session.
+    /// Connects, starting a kernel if need be, and attaches to the session, making it if there is none.
     pub(crate) async fn attach(&self) -> Result<(Connection, Attached), Fail> {
-        self.attach_by(&self.config, None).await
+        self.attach_by(&self.config, self.attachment()).await
     }
 
-    /// The same with a kernel that runs already.
-    pub(crate) async fn attach_running(&self) -> Result<(Connection, Attached), Fail> {
-        self.attach_running_of(None).await
+    /// Attaches to a session that is there, of a kernel that runs.
+    pub(crate) async fn enter(&self, owner: Option<String>) -> Result<(Connection, Attached), Fail> {
+        self.look(Attach { owner, enter: Enter::Existing, ..self.attachment() }).await
     }
 
-    /// The same with the session of that name of another owner.
-    pub(crate) async fn attach_running_of(&self, owner: Option<String>) -> Result<(Connection, Attached), Fail> {
-        self.attach_by(&Config { autostart: false, ..self.config.clone() }, owner).await
+    /// Attaches to no session, at a kernel that runs: to look around and to administer. Nothing is made.
+    pub(crate) async fn administer(&self) -> Result<(Connection, Attached), Fail> {
+        self.look(self.outside()).await
     }
 
-    async fn attach_by(&self, config: &Config, owner: Option<String>) -> Result<(Connection, Attached), Fail> {
-        let attach = Attach { owner, ..self.attachment() };
+    async fn look(&self, attach: Attach) -> Result<(Connection, Attached), Fail> {
+        self.attach_by(&Config { autostart: false, ..self.config.clone() }, attach).await
+    }
+
+    async fn attach_by(&self, config: &Config, attach: Attach) -> Result<(Connection, Attached), Fail> {
         // A kernel that is being replaced is waited for.
         match Client::new(config.clone(), attach).attached().await {
             Ok((connection, attached, _)) => Ok((connection, Attached::clone(&attached))),
@@ -82,6 +85,17 @@ impl Context {
         attach
     }
 
+    /// What an attach says that enters no session.
+    pub(crate) fn outside(&self) -> Attach {
+        Attach { enter: Enter::Nothing, ..self.attachment() }
+    }
+
+    /// The same, never starting a kernel.
+    pub(crate) fn running_only(mut self) -> Self {
+        self.config.autostart = false;
+        self
+    }
+
     /// The environment of this process.
     pub(crate) fn vars(&self) -> &Vars {
         &self.vars
@@ -90,12 +104,6 @@ impl Context {
     /// Where policy files are; none without a home.
     pub(crate) fn config_dir(&self) -> Option<std::path::PathBuf> {
         self.config.config_dir.clone()
-    }
-
-    /// The same, never starting a kernel: for looking at one and ending it.
-    pub(crate) fn running_only(mut self) -> Self {
-        self.config.autostart = false;
-        self
     }
 }
 

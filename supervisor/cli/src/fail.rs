@@ -43,6 +43,7 @@ impl std::fmt::Display for Fail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Usage(text) | Self::Said(text) => f.write_str(text),
+            Self::Connect(e @ ConnectError::Refused(error)) => write!(f, "{e}{}", beside(error)),
             Self::Connect(e) => write!(f, "{e}"),
             Self::Call(e) => match e.kernel() {
                 Some(error) => write!(f, "{e}{}", beside(error)),

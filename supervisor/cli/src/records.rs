@@ -18,7 +18,7 @@ pub(crate) enum Records {
 }
 
 impl Records {
-    /// Finds a running kernel and attaches; starts none. Without one, opens the state directory under its lock.
+    /// Finds a running kernel and asks from outside of its sessions; starts none. Without one, opens the state directory under its lock.
     pub(crate) async fn find(context: &Context) -> Result<Self, Fail> {
         Self::of(context, StateDir::open).await
     }
@@ -29,7 +29,7 @@ impl Records {
     }
 
     async fn of(context: &Context, open: fn(&Path) -> Result<StateDir, Fail>) -> Result<Self, Fail> {
-        match context.attach_running().await {
+        match context.administer().await {
             Ok((connection, _)) => Ok(Self::Kernel(connection)),
             Err(Fail::Connect(ConnectError::NoKernel { path })) => {
                 let dir = context.config.state_dir.as_ref();

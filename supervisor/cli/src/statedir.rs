@@ -36,7 +36,10 @@ impl StateDir {
     pub(crate) fn make(path: &Path) -> Result<Self, Fail> {
         let mut builder = std::fs::DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(path);
-        made.map_err(|e| Fail::Said(format!("cannot make the state directory {}: {e}", path.display())))?;
+        made.map_err(|e| {
+            let next = "name one you can write to with SHOAL_STATE_DIR";
+            Fail::Said(format!("cannot make the state directory {}: {e}; {next}", path.display()))
+        })?;
         Self::take(path)
     }
 

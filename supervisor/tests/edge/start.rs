@@ -25,7 +25,8 @@ fn start_hands_over_everything_once() {
     assert_eq!(fds.len(), 2);
     assert_eq!(start.socket.as_str(), rig.socket().to_str().unwrap());
     assert_eq!(start.state_dir.as_str(), rig.dir.join("state").to_str().unwrap());
-    assert_eq!((start.restarts, start.adopt, start.policy.as_str()), (0, 0, ""));
+    assert_eq!((start.restarts, start.adopt), (0, 0));
+    assert_eq!(start.policy.as_str(), rig.dir.join(".config/shoal/leash.toml").to_str().unwrap(), "not made yet");
     let env: Vec<&str> = start.env.as_slice().iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(env, ["HOME", "PATH"], "only allow-listed variables");
     let (sections, fds) = broker.expect(variant!(ToBroker::Sections));

@@ -155,6 +155,26 @@ impl Place {
         self.uid.as_raw()
     }
 
+    /// Section of a policy: the user may do everything.
+    pub fn unbounded(&self) -> String {
+        format!(
+            r#"
+[principal."uid:{}"]
+opaque = "allow"
+auto_apply = "in-grant"
+session_write = true
+journal_read = true
+time = true
+env_read = ["*"]
+env_write = ["*"]
+fs.read = ["/**"]
+fs.write = ["/**"]
+fs.delete = ["/**"]
+"#,
+            self.uid
+        )
+    }
+
     /// A command that runs as the user, in the place's work directory, with an environment of its own and null stdin.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);

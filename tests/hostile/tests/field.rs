@@ -272,7 +272,7 @@ fn start_kernel(ground: &Ground, group: Option<&ControlGroup>, change: impl FnOn
 }
 
 fn policy(place: &Place) -> String {
-    let (uid, work, programs) = (place.uid(), place.work(), place.program(""));
+    let (human, work, programs) = (place.unbounded(), place.work(), place.program(""));
     let (work, programs) = (work.display(), programs.display());
     format!(
         r#"
@@ -282,18 +282,7 @@ auto_apply = "in-grant"
 session_write = true
 fs.read = ["/**"]
 
-[principal."uid:{uid}"]
-opaque = "allow"
-auto_apply = "in-grant"
-session_write = true
-journal_read = true
-time = true
-env_read = ["*"]
-env_write = ["*"]
-fs.read = ["/**"]
-fs.write = ["/**"]
-fs.delete = ["/**"]
-network = "open"
+{human}network = "open"
 
 [principal."agent:scoped"]
 opaque = "allow"

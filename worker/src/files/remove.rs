@@ -1,17 +1,12 @@
-//! Deleting for good, and the trash.
+//! Deleting for good.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use shoal_eval::cancel::CancelToken;
 use shoal_eval::host::{At, FileError, FileErrorKind};
-use shoal_value::PathValue;
 
-use super::transfer::copy_to;
 use super::{BASE, check, fail, place};
 
 /// Directories below the deleted one that may be open at a time; deeper trees are refused.
@@ -77,47 +72,4 @@ fn clear(dir: BorrowedFd<'_>, path: &[u8], cancel: &CancelToken, depth: usize) -
         }
     }
     Ok(())
-}
-
-/// Moves into the trash under a name that is unique there.
-pub(super) fn trash(at: At<'_>, root: &Path, cancel: &CancelToken) -> Result<PathValue, FileError> {
-    let (dir, path) = place(at)?;
-    rustix::fs::statat(dir, path, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| fail(e, at))?;
-    make_private(root).map_err(|e| no_trash(root, &e))?;
-    let name = path.rsplit(|b| *b == b'/').find(|part| !part.is_empty()).unwrap_or(b"root");
-    let kept = unique(root, name);
-    match rustix::fs::renameat(dir, path, CWD, &*kept) {
-        Ok(()) => {}
-        Err(Errno::XDEV) => {
-            copy_to((dir, path), &kept, cancel).map_err(|e| e.at(at))?;
-            remove(at, true, cancel)?;
-        }
-        Err(e) => return Err(fail(e, at)),
-    }
-    Ok(PathValue::from(kept))
-}
-
-fn no_trash(root: &Path, why: &std::io::Error) -> FileError {
-    let root = root.display();
-    let text =
-        format!("the trash {root} cannot be made: {why}; grant fs.write there, or delete for good with --permanent");
-    FileError::new(FileErrorKind::Io, text)
-}
-
-/// A directory for this user alone.
-fn make_private(root: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root)
-}
-
-/// `ROOT/NAME`, with a number in front when that is taken.
-fn unique(root: &Path, name: &[u8]) -> Vec<u8> {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    let mut wanted = [root.as_os_str().as_bytes(), b"/", name].concat();
-    while rustix::fs::statat(CWD, &*wanted, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-        let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let prefix = format!("/{}-{n}-", std::process::id());
-        wanted = [root.as_os_str().as_bytes(), prefix.as_bytes(), name].concat();
-    }
-    wanted
 }

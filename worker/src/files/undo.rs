@@ -116,11 +116,14 @@ impl Before {
 }
 
 impl Inverse {
-    /// Refuses what would touch anything outside `root`, or reach it by a symbolic link.
+    /// Refuses what would touch anything outside `root`, or reach it by a symbolic link. A trash may lie anywhere: what is
+    /// taken out of it was below the root before.
     pub(crate) fn stays_below(&self, root: &[u8]) -> Result<(), ErrorValue> {
         let root = super::dir::normal(root);
-        for path in std::iter::once(&self.path).chain(&self.moved_to) {
-            let path = super::dir::normal(&decode(path)?);
+        let moved_to = self.moved_to.as_deref().map(decode).transpose()?.map(|to| super::dir::normal(&to));
+        let from_trash = moved_to.as_deref().is_some_and(super::trash::holds);
+        let path = super::dir::normal(&decode(&self.path)?);
+        for path in std::iter::once(path).chain(moved_to.filter(|_| !from_trash)) {
             let shown = String::from_utf8_lossy(&path).into_owned();
             let below = path.strip_prefix(&*root).and_then(|rest| rest.strip_prefix(b"/"));
             let Some(below) = below else {

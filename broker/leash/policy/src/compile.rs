@@ -10,7 +10,12 @@ use crate::{built_in, section, settings};
 
 /// Compiles `leash.toml` (or the built-in policy) and `shoal.toml`.
 pub(crate) fn compile(args: &Args, leash: &str, shoal: &str) -> Result<Sections, String> {
-    let sections = if args.built_in { vec![built_in::section(args.uid)] } else { leash_sections(leash, &args.home)? };
+    let mut sections = if args.built_in { Vec::new() } else { leash_sections(leash, &args.home)? };
+    let own = format!("uid:{}", args.uid);
+    // Who writes down what an agent may do does not lock himself out with it.
+    if !sections.iter().any(|section| [&own, "default"].contains(&section.principal.as_str())) {
+        sections.push(built_in::section(args.uid));
+    }
     Ok(Sections {
         sections: List::new(sections).map_err(|e| format!("leash.toml: {e} sections"))?,
         settings: settings::compile(shoal)?,
@@ -126,5 +131,14 @@ mod tests {
         let (_, section) = compiled.serving("uid:7").expect("there");
         assert!(section.is_whole_filesystem());
         assert!(compiled.serving("agent:x").is_none());
+    }
+
+    #[test]
+    fn a_file_about_others_leaves_the_local_user_what_it_had() {
+        let own = |text: &str| leash(text).expect(text).serving("uid:7").map(|(_, own)| own.is_whole_filesystem());
+        assert_eq!(own(""), Some(true));
+        assert_eq!(own("[principal.\"agent:x\"]\nfs.read = [\"/a/**\"]"), Some(true));
+        assert_eq!(own("[principal.\"uid:7\"]\nfs.read = [\"/a/**\"]"), Some(false));
+        assert_eq!(own("[default]\nfs.read = [\"/a/**\"]"), Some(false), "it serves everybody who has none");
     }
 }

@@ -1,28 +1,11 @@
 //! A new process made from a small single-threaded one. macOS has no namespaces: asking for one is refused.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::forked::end_with;
+pub use crate::forked::{Namespaces, PANICKED};
 use crate::pidfd::Pidfd;
 use crate::spawn::Child;
-
-/// The namespaces a new process gets: none on macOS.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Namespaces {
-    /// Users and capabilities.
-    pub user: bool,
-    /// Process numbers; the new process is number 1.
-    pub pid: bool,
-    /// Mounts.
-    pub mount: bool,
-    /// System V IPC and POSIX message queues.
-    pub ipc: bool,
-    /// Network devices, addresses and abstract sockets.
-    pub network: bool,
-}
-
-/// Exit code of a child whose closure panicked.
-pub const PANICKED: u8 = 70;
 
 /// Makes a child that runs `child` and exits with what it returns.
 ///
@@ -36,11 +19,7 @@ pub fn fork(namespaces: Namespaces, child: impl FnOnce() -> u8) -> io::Result<Ch
     }
     // SAFETY: the child is the only thread of its copy, as checked above, so it may go on as usual.
     match unsafe { libc::fork() } {
-        0 => {
-            let code = catch_unwind(AssertUnwindSafe(child)).unwrap_or(PANICKED);
-            // SAFETY: ends the child without running exit handlers that belong to the parent.
-            unsafe { libc::_exit(code.into()) }
-        }
+        0 => end_with(child),
         pid if pid > 0 => Ok(Child { pid, pidfd: Pidfd::open(pid)? }),
         _error => Err(io::Error::last_os_error()),
     }

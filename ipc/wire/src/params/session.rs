@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::exec::Note;
-use super::{Int, Member, SessionName, Text, params};
+use super::{Int, Member, SessionName, Text, params, words};
 use crate::error::RpcError;
 
 /// A principal: 1 to 128 bytes without control characters.
@@ -89,6 +89,18 @@ params! {
     }
 }
 
+words! {
+    /// What an attach enters.
+    Enter {
+        /// The session; it is made when there is none.
+        Create = "create",
+        /// The session if there is one.
+        Existing = "existing",
+        /// None: the connection acts as its principal and makes nothing.
+        Nothing = "none",
+    }
+}
+
 params! {
     /// `session.attach`.
     Attach {
@@ -96,6 +108,8 @@ params! {
         opt session: SessionName,
         /// Owner when it is not the caller.
         opt owner: Principal,
+        /// Whether a session is entered at all, and made for it.
+        def enter: Enter = Enter::Create,
         /// Bearer.
         opt token: Text<0, 256>,
         /// The client's account of itself.

@@ -24,7 +24,7 @@ pub(crate) fn run(context: &Context, action: Approvals) -> Result<ExitCode, Fail
         }
     };
     let result = context.block_on(async {
-        let (connection, _) = context.attach().await?;
+        let (connection, _) = context.administer().await?;
         call(&connection, method, params).await
     })?;
     if context.json {

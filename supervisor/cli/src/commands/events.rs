@@ -13,7 +13,7 @@ use crate::{escape, out};
 pub(crate) fn run(context: &Context, action: Events) -> Result<ExitCode, Fail> {
     let Events::Tail { channel, owner, since } = action;
     context.block_on(async {
-        let (connection, _) = context.attach().await?;
+        let (connection, _) = context.administer().await?;
         let (_, mut subscription) = connection.subscribe(&channel, since, owner.as_deref()).await?;
         let mut seen = since;
         while let Some(event) = subscription.next().await {

@@ -14,6 +14,8 @@ use crate::{escape, out};
 
 /// Every kind of row.
 const ALL_KINDS: [&str; 9] = ["exec", "statement", "plan", "approval", "denial", "pty", "session", "admin", "kernel"];
+/// What somebody asked for, each request once: a statement is a part of a run.
+const ASKED_KINDS: [&str; 5] = ["exec", "plan", "approval", "denial", "pty"];
 /// Rows of one page of an export.
 const PAGE: u64 = 1000;
 
@@ -46,6 +48,11 @@ pub(crate) fn run(context: Context, history: History) -> Result<ExitCode, Fail> 
 async fn query_rows(context: &Context, query: &HistoryQuery) -> Result<ExitCode, Fail> {
     let mut params = filter_params(&query.filter);
     params["limit"] = query.limit.into();
+    if query.all {
+        params["kinds"] = json!(ALL_KINDS);
+    } else if query.filter.kinds.is_empty() {
+        params["kinds"] = json!(ASKED_KINDS);
+    }
     let rows = Records::find(context).await?.ask("journal.query", params).await?;
     if context.json {
         out::json(&rows.as_array().into_iter().flatten().map(entry).collect())?;
@@ -65,7 +72,7 @@ async fn show(context: &Context, id: i64) -> Result<ExitCode, Fail> {
 
 /// Prints rows as they close, until the connection or the reader ends.
 async fn follow(context: &Context, owner: Option<&str>) -> Result<ExitCode, Fail> {
-    let (connection, _) = context.attach_running().await?;
+    let (connection, _) = context.administer().await?;
     let (_, mut subscription) = connection.subscribe("journal", None, owner).await?;
     let records = Records::Kernel(connection);
     while let Some(event) = subscription.next().await {
@@ -75,6 +82,9 @@ async fn follow(context: &Context, owner: Option<&str>) -> Result<ExitCode, Fail
         }
         let Some(id) = event.payload["v"]["entry_id"]["v"].as_i64() else { continue };
         let row = row_of(&records, id).await?;
+        if !ASKED_KINDS.iter().any(|kind| row["kind"] == **kind) {
+            continue;
+        }
         out::line(&if context.json { entry(&row).to_string() } else { line(&row) })?;
     }
     Err(Fail::Said("the connection to the kernel was lost".to_owned()))
@@ -117,7 +127,8 @@ async fn administer(context: &Context, method: &str, params: Value) -> Result<Ex
 async fn undo(context: &Context, id: i64, root: &std::path::Path) -> Result<ExitCode, Fail> {
     let root = std::path::absolute(root).map_err(|e| Fail::Said(format!("--root: {e}")))?;
     let root = root.to_str().ok_or_else(|| Fail::Usage("--root is not UTF-8".to_owned()))?;
-    let (connection, attached) = context.attach().await?;
+    let connection = Connection::find(&context.config).await?;
+    let attached = connection.attach(&context.outside()).await?;
     let records = Records::Kernel(connection);
     let row = row_of(&records, id).await?;
     let Records::Kernel(connection) = &records else { return Ok(ExitCode::FAILURE) };
@@ -198,16 +209,28 @@ fn entry(row: &Value) -> Value {
 }
 
 fn line(row: &Value) -> String {
+    let action = row["detail"]["action"].as_str();
     let ended = match (row["kind"].as_str(), row["ok"].as_bool()) {
-        // The refusal was recorded well; what it is about did not happen.
+        // What was recorded is not that the source ran.
         (Some("denial"), _) => "denied",
+        (Some("plan"), _) => "planned",
+        (Some("approval"), Some(true)) => action.unwrap_or("ok"),
         (_, Some(true)) => "ok",
         (_, Some(false)) => "failed",
         (_, None) => "open",
     };
     let first = text(row, "src").lines().next().unwrap_or_default().to_owned();
-    let shown = if first.is_empty() { format!("[{}]", text(row, "kind")) } else { first };
+    let shown = if first.is_empty() { event(row) } else { first };
     escape::line(&format!("{}  {}  {ended}  {shown}", text(row, "id"), text(row, "principal")))
+}
+
+/// What a row without a source is about.
+fn event(row: &Value) -> String {
+    let session = if row["kind"] == "session" { text(row, "session") } else { String::new() };
+    let detail = |member: &str| text(&row["detail"], member);
+    let words = [text(row, "kind"), detail("action"), detail("method"), detail("cmd"), session];
+    let words: Vec<String> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    format!("[{}]", words.join(" "))
 }
 
 #[cfg(test)]
@@ -231,6 +254,10 @@ mod tests {
         assert_eq!(denied, "8  agent:x  denied  cat b");
         assert!(line.starts_with("7  agent:x  failed  echo ") && !line.contains('\u{1b}'), "{line}");
         assert_eq!(self::line(&json!({"id": 8, "principal": "p", "kind": "session"})), "8  p  open  [session]");
+        let made = json!({"id": 9, "principal": "p", "kind": "session", "ok": true, "session": "work", "detail": {"action": "created"}});
+        let plan = json!({"id": 10, "principal": "p", "kind": "plan", "ok": true, "src": "rm a"});
+        assert_eq!(self::line(&plan), "10  p  planned  rm a");
+        assert_eq!(self::line(&made), "9  p  ok  [session created work]");
         assert_eq!(quoted("it's"), "'it\\'s'");
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn run(context: Context, action: Kernel) -> Result<ExitCode, Fail> {
     match action {
         Kernel::Start => start(&context),
         Kernel::Stop => stop(&context.running_only()),
-        Kernel::Reload => reload(&context.running_only()),
+        Kernel::Reload => reload(&context),
     }
 }
 
@@ -81,7 +81,7 @@ fn still_there() -> Fail {
 /// Asks for the end; returns a handle of the supervisor when it can be seen from here.
 async fn ask_to_stop(context: &Context, connection: &Connection) -> Result<Option<Pidfd>, Fail> {
     let asked = async {
-        connection.attach(&context.attachment()).await?;
+        connection.attach(&context.outside()).await?;
         let status = call(connection, "kernel.status", json!({})).await?;
         let supervisor = supervisor(&status).ok().and_then(handle);
         call(connection, "kernel.shutdown", json!({})).await?;
@@ -102,9 +102,12 @@ fn handle(pid: i32) -> Option<Pidfd> {
 
 /// Sends SIGTERM to the supervisor: whoever put the socket to listen, if that is a kernel of ours.
 fn signal_supervisor(context: &Context) -> Result<Pidfd, Fail> {
-    let socket = &context.config.socket;
+    let connected = context.config.sockets().find_map(|path| {
+        let stream = std::os::unix::net::UnixStream::connect(&path).ok()?;
+        Some((path, stream))
+    });
+    let (socket, stream) = connected.ok_or_else(|| Fail::Said("nobody listens any more".to_owned()))?;
     let failed = |e: std::io::Error| Fail::Said(format!("{}: {e}", socket.display()));
-    let stream = std::os::unix::net::UnixStream::connect(socket).map_err(failed)?;
     let peer = shoal_sys::peer::credentials(&stream).map_err(failed)?;
     let Some(supervisor) = handle(peer.pid) else {
         return Err(Fail::Said(
@@ -118,18 +121,20 @@ fn signal_supervisor(context: &Context) -> Result<Pidfd, Fail> {
 /// Waits until nobody listens: the socket file goes last.
 async fn gone(context: &Context) -> Result<(), Fail> {
     let until = tokio::time::Instant::now() + STOP_WITHIN;
-    while tokio::time::Instant::now() < until {
-        if !context.config.socket.exists() || Connection::open(&context.config.socket).await.is_err() {
-            return Ok(());
+    for socket in context.config.sockets() {
+        while socket.exists() && Connection::open(&socket).await.is_ok() {
+            if tokio::time::Instant::now() >= until {
+                return Err(Fail::Said(format!("{} still answers", socket.display())));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    Err(Fail::Said(format!("{} still answers", context.config.socket.display())))
+    Ok(())
 }
 
 fn reload(context: &Context) -> Result<ExitCode, Fail> {
     let status = context.block_on(async {
-        let (connection, _) = context.attach().await?;
+        let (connection, _) = context.administer().await?;
         call(&connection, "kernel.status", json!({})).await
     })?;
     let supervisor = supervisor(&status)?;

@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, action: Pty) -> Result<ExitCode, Fail> {
         }
     };
     let result = context.block_on(async {
-        let (connection, _) = context.attach_running_of(owner.clone()).await?;
+        let (connection, _) = context.enter(owner.clone()).await?;
         call(&connection, method, params).await
     })?;
     match action {
@@ -49,7 +49,7 @@ fn watch(context: &Context, wanted: &attach::Wanted) -> Result<ExitCode, Fail> {
         return Err(Fail::Usage("attach shows a terminal; it has no --json".to_owned()));
     }
     let said = context.block_on(async {
-        let (connection, _) = context.attach_running_of(wanted.owner.clone()).await?;
+        let (connection, _) = context.enter(wanted.owner.clone()).await?;
         attach::attach(&connection, wanted).await
     })?;
     out::line(&said)?;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
+use shoal_client::Connection;
 
 use crate::args::{Owned, Session};
 use crate::context::{Context, call, items, text};
@@ -10,8 +11,7 @@ use crate::fail::Fail;
 use crate::{out, table};
 
 /// Carries out the action on a running kernel.
-pub(crate) fn run(context: Context, action: Session) -> Result<ExitCode, Fail> {
-    let context = context.running_only();
+pub(crate) fn run(context: &Context, action: Session) -> Result<ExitCode, Fail> {
     let (method, params) = match &action {
         Session::List => ("session.list", json!({})),
         Session::Kill { name, owner, reason } => {
@@ -22,9 +22,11 @@ pub(crate) fn run(context: Context, action: Session) -> Result<ExitCode, Fail> {
         }
         Session::Thaw(Owned { name, owner }) => ("session.thaw", with(json!({"session": name}), [("owner", owner)])),
     };
-    let result = context.block_on(async {
-        let (connection, _) = context.attach().await?;
-        call(&connection, method, params).await
+    let (result, namesakes) = context.block_on(async {
+        let (connection, _) = context.administer().await?;
+        let result = call(&connection, method, params).await?;
+        let namesakes = if result["existed"] == json!(false) { namesakes(&connection, &result).await? } else { vec![] };
+        Ok((result, namesakes))
     })?;
     let survived = items(&result, "survived").len();
     if context.json {
@@ -32,13 +34,27 @@ pub(crate) fn run(context: Context, action: Session) -> Result<ExitCode, Fail> {
     } else {
         match action {
             Session::List => out::line(&listing(&result))?,
-            Session::Kill { .. } => out::line(&receipt(&result))?,
+            Session::Kill { .. } => {
+                out::line(&receipt(&result))?;
+                for owner in namesakes {
+                    let name = text(&result, "session");
+                    let said = format!("{owner} has one of that name: shoal session kill {name} --owner {owner}");
+                    out::line(&crate::escape::line(&said))?;
+                }
+            }
             Session::Freeze(_) | Session::Thaw(_) => {
                 out::line(&format!("{} is {}", text(&result, "session"), text(&result, "state")))?;
             }
         }
     }
     Ok(if survived == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whose sessions have the name of one that was looked for in vain.
+async fn namesakes(connection: &Connection, result: &Value) -> Result<Vec<String>, Fail> {
+    let listed = call(connection, "session.list", json!({})).await?;
+    let same = items(&listed, "sessions").iter().filter(|session| session["session"] == result["session"]);
+    Ok(same.map(|session| text(session, "owner")).collect())
 }
 
 fn with<const N: usize>(mut params: Value, optional: [(&str, &Option<String>); N]) -> Value {

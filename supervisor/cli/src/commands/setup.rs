@@ -13,7 +13,8 @@ use crate::fail::Fail;
 /// Carries out the action.
 pub(crate) fn run(context: &Context, action: Setup) -> Result<ExitCode, Fail> {
     match action {
-        Setup::Service { linger, print } => service::run(context, linger, print),
+        Setup::Service { remove: true, .. } => service::remove(context),
+        Setup::Service { linger, print, .. } => service::run(context, linger, print),
         Setup::Mcp(asked) => mcp::run(context, asked),
     }
 }

@@ -9,10 +9,9 @@ use crate::fail::Fail;
 use crate::{out, table};
 
 /// Shows the tree; fails when no kernel answers.
-pub(crate) fn run(context: Context) -> Result<ExitCode, Fail> {
-    let context = context.running_only();
+pub(crate) fn run(context: &Context) -> Result<ExitCode, Fail> {
     let status = context.block_on(async {
-        let (connection, _) = context.attach().await?;
+        let (connection, _) = context.administer().await?;
         call(&connection, "kernel.status", json!({})).await
     })?;
     if context.json {
@@ -32,6 +31,7 @@ fn render(status: &Value) -> String {
         ("build", text(status, "build")),
         ("level", text(status, "level")),
         ("claims", claims(status)),
+        ("policy", policy(status)),
         ("sessions", text(status, "sessions")),
         ("tasks running", text(status, "tasks_running")),
         ("terminals", text(status, "ptys")),
@@ -63,6 +63,16 @@ fn row(process: &Value) -> Vec<String> {
 pub(super) fn size(bytes: u64) -> String {
     let tenths = bytes.saturating_mul(10) / (1024 * 1024);
     format!("{}.{} MiB", tenths / 10, tenths % 10)
+}
+
+/// Which policy is in force, and whether a newer one was refused.
+fn policy(status: &Value) -> String {
+    let policy = &status["policy"];
+    let path = policy["path"].as_str().unwrap_or("built-in: you may do everything, agents with a token nothing");
+    match policy["rejected"].as_str() {
+        Some(why) => format!("{path}; the file was changed and refused: {why}"),
+        None => path.to_owned(),
+    }
 }
 
 /// The claims that hold, by name.

@@ -27,7 +27,10 @@ pub(crate) fn run(context: &Context, action: Watch) -> Result<ExitCode, Fail> {
         Watch::Stop { name } => ("watch.stop", json!({"name": name})),
     };
     let result = context.block_on(async {
-        let (connection, _) = context.attach().await?;
+        let (connection, _) = match action {
+            Watch::Start { .. } => context.attach().await?,
+            _ => context.enter(None).await?,
+        };
         call(&connection, method, params).await
     })?;
     let stopped = result["stopped"] != false;

@@ -116,6 +116,12 @@ fn state_dir(context: &Context) -> Check {
         return private;
     }
     // What is not made yet will lie where its nearest parent does.
+    if let Some(nearest) = path.ancestors().find(|dir| dir.exists())
+        && let Err(e) = rustix::fs::access(nearest, rustix::fs::Access::WRITE_OK)
+    {
+        let detail = format!("{} cannot be made: {}: {e}", path.display(), nearest.display());
+        return Check::fail(NAME, detail, "name a place you can write to: SHOAL_STATE_DIR");
+    }
     let Some(place) = path.ancestors().find_map(|dir| shoal_sys::file_system::of(dir).ok()) else { return private };
     let here = format!("{} on {}", private.detail, place.name);
     if place.is_network {

@@ -41,7 +41,10 @@ impl ConfigFile {
     /// Writes beside the file and renames; the path of the backup, if there was a file. With a secret inside nobody
     /// else may read either.
     pub(crate) fn replace(&self, text: &str, secret: bool) -> Result<Option<PathBuf>, Fail> {
-        let failed = |e: std::io::Error| Fail::Said(format!("{}: {e}", self.path.display()));
+        let failed = |e: std::io::Error| {
+            let next = "without --write the text is printed, to be entered by hand";
+            Fail::Said(format!("{}: {e}; {next}", self.path.display()))
+        };
         if let Some(folder) = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).map_err(failed)?;
         }

@@ -38,7 +38,11 @@ pub(crate) fn run(context: &Context, asked: SetupMcp) -> Result<ExitCode, Fail> 
     let backup = backup.map(|backup| backup.display().to_string());
     let kept = backup.as_ref().map(|backup| format!("\nthe file as it was: {backup}")).unwrap_or_default();
     let document = json!({"path": path, "changed": true, "backup": backup});
-    out::either(context, &document, &format!("entered shoal into {path}{kept}"))?;
+    out::either(
+        context,
+        &document,
+        &format!("entered shoal into {path}{kept}\nstart the client anew; its tools begin with shoal_"),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 

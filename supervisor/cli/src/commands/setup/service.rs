@@ -35,7 +35,10 @@ pub(crate) fn run(context: &Context, linger: bool, print: bool) -> Result<ExitCo
         ));
     }
     for (path, text) in &files {
-        let failed = |e: std::io::Error| Fail::Said(format!("{}: {e}", path.display()));
+        let failed = |e: std::io::Error| {
+            let next = "`shoal setup service --print` shows what would be written";
+            Fail::Said(format!("{}: {e}; {next}", path.display()))
+        };
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
@@ -48,6 +51,30 @@ pub(crate) fn run(context: &Context, linger: bool, print: bool) -> Result<ExitCo
     }
     if context.json {
         out::json(&json!({"files": list}))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Stops the service and removes what [`run`] wrote.
+pub(crate) fn remove(context: &Context) -> Result<ExitCode, Fail> {
+    let written: Vec<PathBuf> =
+        files(context, Path::new(PACKAGED))?.into_iter().map(|(path, _)| path).filter(|path| path.exists()).collect();
+    let Some(first) = written.first() else {
+        out::either(context, &json!({"removed": []}), "no service was set up here")?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    for words in disabling(&first.display().to_string()) {
+        run_step(context, &words)?;
+    }
+    for path in &written {
+        std::fs::remove_file(path).map_err(|e| Fail::Said(format!("{}: {e}", path.display())))?;
+        told(context, &format!("removed {}", path.display()))?;
+    }
+    if cfg!(target_os = "linux") {
+        run_step(context, &words(&["systemctl", "--user", "daemon-reload"]))?;
+    }
+    if context.json {
+        out::json(&json!({"removed": written.iter().map(|path| path.display().to_string()).collect::<Vec<_>>()}))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -83,7 +110,6 @@ fn xml(text: &str) -> String {
 
 /// What makes the service known, in order.
 fn enabling(linger: bool, plist: &str) -> Vec<Vec<String>> {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     if cfg!(target_os = "macos") {
         return vec![words(&["launchctl", "bootstrap", &format!("gui/{}", shoal_sys::process::uid()), plist])];
     }
@@ -97,16 +123,26 @@ fn enabling(linger: bool, plist: &str) -> Vec<Vec<String>> {
     steps
 }
 
+/// What ends it, in order.
+fn disabling(plist: &str) -> Vec<Vec<String>> {
+    if cfg!(target_os = "macos") {
+        return vec![words(&["launchctl", "bootout", &format!("gui/{}", shoal_sys::process::uid()), plist])];
+    }
+    vec![words(&["systemctl", "--user", "disable", "--now", "shoal.socket", "shoal.service"])]
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
 fn run_step(context: &Context, words: &[String]) -> Result<(), Fail> {
     let shown = words.join(" ");
     let mut parts = words.iter();
     let program = parts.next().map(String::as_str).unwrap_or_default();
     match Command::new(program).args(parts).status() {
         Ok(status) if status.success() => told(context, &format!("ran {shown}")),
-        Ok(status) => Err(Fail::Said(format!("`{shown}` failed ({status}); the files are written, run it by hand"))),
-        Err(e) => {
-            Err(Fail::Said(format!("`{shown}`: {e}; the files are written, run it where a service manager runs")))
-        }
+        Ok(status) => Err(Fail::Said(format!("`{shown}` failed ({status}); nothing else was done, run it by hand"))),
+        Err(e) => Err(Fail::Said(format!("`{shown}`: {e}; run it where a service manager runs"))),
     }
 }
 

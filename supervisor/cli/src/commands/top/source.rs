@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use shoal_client::{CallError, Connection};
+use shoal_client::{Attach, CallError, Connection, Enter};
 use tokio::sync::mpsc;
 
 use super::board::{Board, Inside, SessionName, session_name};
@@ -31,7 +31,7 @@ pub(super) struct Source {
 impl Source {
     /// Attaches to a running kernel.
     pub(super) async fn open(context: &Context) -> Result<Self, Fail> {
-        let (connection, attached) = context.attach().await?;
+        let (connection, attached) = context.administer().await?;
         let (tell, events) = mpsc::channel(WAITING);
         Ok(Self {
             context: context.clone(),
@@ -57,7 +57,7 @@ impl Source {
     /// Reads everything the board shows, connecting again when the kernel was replaced.
     pub(super) async fn look(&mut self, board: &mut Board) -> Result<(), Fail> {
         if self.connection.is_lost() {
-            self.connection = self.context.attach().await?.0;
+            self.connection = self.context.administer().await?.0;
             self.followed.clear();
             self.inside = None;
             board.message = "connected to the kernel again".to_owned();
@@ -151,9 +151,9 @@ impl Source {
         {
             return Ok(connection.clone());
         }
-        let mut attach = self.context.attachment();
-        attach.session.clone_from(&session.session);
-        attach.owner = (session.owner != self.principal).then(|| session.owner.clone());
+        let owner = (session.owner != self.principal).then(|| session.owner.clone());
+        let name = session.session.clone();
+        let attach = Attach { session: name, owner, enter: Enter::Existing, ..self.context.attachment() };
         let connection = Connection::find(&self.context.config).await?;
         connection.attach(&attach).await?;
         self.inside = Some((session.clone(), connection.clone()));
