@@ -94,7 +94,7 @@ pub(crate) fn verify(db: &Connection, wanted: Option<&str>) -> Result<Verified, 
     let mut opened: HashMap<i64, Row> = HashMap::new();
     while let Some(row) = cursor.next()? {
         let entry: i64 = row.get(0)?;
-        let part = match row.get(1)? {
+        let part = match row.get::<_, i64>(1)? {
             0 => Some(Part::Open),
             1 => Some(Part::Close),
             _ => None,
