@@ -36,8 +36,8 @@ mod quotas;
 mod record;
 mod runs;
 mod sessions;
-#[deny(clippy::wildcard_enum_match_arm)] // a new message breaks every place that would ignore it
 mod statements;
+#[deny(clippy::wildcard_enum_match_arm)] // a new message breaks every place that would ignore it
 mod supervisor_edge;
 mod tasks;
 #[cfg(test)]
