@@ -58,7 +58,8 @@ impl Person {
             status.is_some()
         });
         assert!(status.is_some_and(|s| s.success()), "{status:?}: {}", self.shown());
-        until("the first screen is back", || self.shown().contains("\x1b[?1049l"));
+        let is_said = |shown: String| shown.rsplit_once("\x1b[?1049l").is_some_and(|(_, said)| said.ends_with("\r\n"));
+        until("the first screen is back, with the last word", || is_said(self.shown()));
         self.shown()
     }
 }

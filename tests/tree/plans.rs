@@ -207,7 +207,8 @@ fn what_a_scoped_agent_removes_comes_back_and_is_no_change_of_its_repository() {
     let mut human = kernel.attach("default");
     let mut client = agent(&kernel, &mut human, "agent:lead");
     let removed = client.render("(rm src/a.txt).out");
-    assert!(removed.contains(".shoal-trash/a.txt"), "{removed}");
+    // A long path is cut in the middle of a table.
+    assert!(removed.contains(".shoal-trash/a."), "{removed}");
     assert!(!place.work().join("src/a.txt").exists());
     let after = git(&["status", "--short", "-uall"]);
     assert_eq!(after, before.replace("?? src/a.txt\n", ""), "git sees what is gone and no trash");
