@@ -52,6 +52,7 @@ mod watches;
 mod worker_edge;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
 /// Where the supervisor leaves the edge.
@@ -60,15 +61,23 @@ const SUPERVISOR_FD: i32 = 3;
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            log::line(format_args!("{error}"));
-            ExitCode::FAILURE
-        }
+        Err(_said) => ExitCode::FAILURE,
     }
 }
 
 fn run() -> io::Result<()> {
-    let edge = shoal_sys::fd::inherited(SUPERVISOR_FD)?;
+    let edge = shoal_sys::fd::inherited(SUPERVISOR_FD).inspect_err(|error| log::line(format_args!("{error}")))?;
+    // A supervisor whose edge is closed ends this process at once: it stays open until the reason is said.
+    let held = edge.try_clone()?;
+    let served = serve(edge);
+    if let Err(error) = &served {
+        log::line(format_args!("{error}"));
+    }
+    drop(held);
+    served
+}
+
+fn serve(edge: OwnedFd) -> io::Result<()> {
     shoal_sys::prctl::set_name("shoal-broker")?;
     #[cfg(target_os = "linux")]
     shoal_sys::prctl::set_dumpable(false)?;

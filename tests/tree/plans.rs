@@ -187,7 +187,7 @@ fn a_policy_that_has_come_to_deny_refuses_an_approved_plan() {
 }
 
 #[test]
-fn what_a_scoped_agent_removes_comes_back_and_is_no_change_of_its_repository() {
+fn what_a_scoped_agent_removes_is_kept_beside_and_is_no_change_of_its_repository() {
     // Where the session has a view of the host and no `/tmp` of its own.
     let place = Place::visible(env!("CARGO_TARGET_TMPDIR"));
     let policy =
@@ -212,14 +212,11 @@ fn what_a_scoped_agent_removes_comes_back_and_is_no_change_of_its_repository() {
     assert!(!place.work().join("src/a.txt").exists());
     let after = git(&["status", "--short", "-uall"]);
     assert_eq!(after, before.replace("?? src/a.txt\n", ""), "git sees what is gone and no trash");
-    // What an undo touches is not known in advance, so rules that name places leave it to the person.
+    let trash = std::fs::read_dir(place.work().join(".shoal-trash")).expect("a trash").flatten();
+    let kept: Vec<_> = trash.filter(|entry| entry.file_name().to_string_lossy().starts_with("a.txt")).collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert_eq!(std::fs::read_to_string(kept[0].path()).expect("readable"), "kept");
+    // What an undo touches is not known in advance, so rules that name places refuse it, and say what it would take.
     let refused = client.err("exec", json!({"src": format!("undo --root='{}'", place.work().display())}));
-    assert_eq!(refused.code, -32010, "{refused:?}");
-    let id = human.ok("journal.query", json!({"kinds": ["exec"], "limit": 1}))[0]["id"].to_string();
-    let root = place.work();
-    let mut undo = place.shoal("shoal");
-    undo.arg("--socket").arg(kernel.socket()).args(["history", "undo", &id, "--root"]).arg(root);
-    let undone = undo.output().expect("runs");
-    assert!(undone.status.success(), "{undone:?}");
-    assert_eq!(std::fs::read_to_string(place.work().join("src/a.txt")).expect("back"), "kept");
+    assert_eq!((refused.code, &refused.data["hint"]), (-32010, &json!("grant fs.write = [\"/**\"]")), "{refused:?}");
 }
