@@ -127,6 +127,8 @@ pub(crate) struct Run {
     pub(crate) waiters: Vec<Waiter>,
     /// Ends it.
     pub(crate) deadline: Option<TimerId>,
+    /// Bytes of its source that no statement's row has.
+    pub(crate) untold: usize,
     /// Rows of its statements, written when it is closed.
     pub(crate) statements: Vec<(NewRow, shoal_journal::Closing)>,
     /// Captures stored while it ran.
@@ -150,6 +152,7 @@ impl Run {
             n,
             sid: order.sid,
             principal: order.principal,
+            untold: order.src.len(),
             src: order.src,
             position: order.position,
             deadline_ms: order.deadline_ms,

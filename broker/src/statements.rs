@@ -23,9 +23,12 @@ impl Broker {
                 return Err("a statement of what does not run");
             }
         }
-        if run.statements.len() >= MAX_STATEMENTS {
+        // Statements are parts of the source, so more text than it has comes from no honest worker, and is not kept for one.
+        let is_room = run.statements.len() < MAX_STATEMENTS && ended.src.len() <= run.untold;
+        if !is_room {
             return Ok(());
         }
+        run.untold -= ended.src.len();
         let principal = run.principal.clone();
         let dur_ns = i64::try_from(ended.dur_ns).unwrap_or(i64::MAX);
         let mut row = self.plain_row(Kind::Statement, Some(sid), &principal, Value::Null);

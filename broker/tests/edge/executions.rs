@@ -23,6 +23,19 @@ fn a_run_is_recorded_numbered_and_answered() {
 }
 
 #[test]
+fn statements_have_rows_as_far_as_they_can_be_parts_of_the_source() {
+    let kernel = Kernel::start();
+    let mut client = kernel.attach("a");
+    for (src, kept) in [("thrice ab", 3), ("thrice abcdef", 2), ("thrice abcdefgh", 1)] {
+        assert_eq!(client.ok("exec", json!({"src": src}))["value"]["v"], json!(src.trim_start_matches("thrice ")));
+        let row = client.ok("journal.query", json!({"kinds": ["exec"], "limit": 1}))[0]["id"].clone();
+        let rows = client.ok("journal.query", json!({"kinds": ["statement"]}));
+        let of_it = rows.as_array().expect("rows").iter().filter(|statement| statement["parent_id"] == row).count();
+        assert_eq!(of_it, kept, "{src}: {rows}");
+    }
+}
+
+#[test]
 fn refusals_have_their_codes_and_order() {
     let kernel = Kernel::start();
     let mut client = kernel.attach("a");

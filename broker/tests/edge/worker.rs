@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shoal_chan::{Chan, ChanError};
 use shoal_proto::broker_worker::{
-    Answer, Ending, Finished, Method, OpenRun, Prepare, Prepared, Setup, ToBroker, ToWorker, UpCall, UpMethod,
-    WorkerHello,
+    Answer, Ending, Finished, Method, OpenRun, Prepare, Prepared, Setup, Statement, ToBroker, ToWorker, UpCall,
+    UpMethod, WorkerHello,
 };
 use shoal_proto::{Bytes, List, Text};
 
@@ -216,6 +216,14 @@ impl End {
         let Some(source) = self.memory.state().running.get(&run).cloned() else { return };
         match source.split_whitespace().next().unwrap_or_default() {
             "hang" | "wait" => {}
+            "thrice" => {
+                let word = source.trim_start_matches("thrice ");
+                for _ in 0..3 {
+                    let src = Text::new(word).expect("fits");
+                    self.send(ToBroker::Statement(Statement { run, src, ok: true, status: None, dur_ns: 1 }));
+                }
+                self.finish(run, Ending::Value, word);
+            }
             "raise" => self.finish(run, Ending::Raised, "no"),
             "ask" => {
                 let mut words = source.splitn(3, ' ').skip(1);
