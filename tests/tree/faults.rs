@@ -1,42 +1,9 @@
 //! A kernel whose state directory is full: new work is refused before it runs, everything else goes on, and room is enough for
 //! work to go on without a restart.
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use serde_json::json;
-use shoal_harness::mounts::{mount, own};
+use shoal_harness::mounts::{Disk, own};
 use shoal_harness::{Kernel, Place};
-
-/// A small file system in the place of a state directory, unmounted at the end.
-struct Disk(PathBuf);
-
-impl Disk {
-    fn over(place: &Place, mib: u32) -> Self {
-        let uid = place.uid();
-        let at = place.path("state");
-        mount(&["-t", "tmpfs", "-o", &format!("size={mib}m,mode=0700,uid={uid},gid={uid}"), "tmpfs"], &at);
-        Self(at)
-    }
-
-    /// Takes every free block; the file that holds them.
-    fn fill(&self) -> PathBuf {
-        let path = self.0.join("ballast");
-        let mut file = std::fs::File::create(&path).expect("a file");
-        let chunk = vec![1u8; 64 * 1024];
-        while std::io::Write::write_all(&mut file, &chunk).is_ok() {}
-        path
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let status = Command::new("umount").arg("-l").arg(&self.0).status();
-        if !std::thread::panicking() {
-            assert!(status.expect("umount runs").success(), "unmounted");
-        }
-    }
-}
 
 #[test]
 fn a_full_state_directory_refuses_new_work_and_nothing_else() {
@@ -44,7 +11,7 @@ fn a_full_state_directory_refuses_new_work_and_nothing_else() {
         return;
     }
     let place = Place::new();
-    let disk = Disk::over(&place, 100);
+    let disk = Disk::over(&place.path("state"), 100, &format!(",uid={0},gid={0}", place.uid()));
     let kernel = Kernel::start(&place);
     let mut client = kernel.attach("default");
     let mut watcher = kernel.attach("default");

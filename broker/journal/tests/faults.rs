@@ -8,47 +8,25 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use shoal_harness::mounts::{mount, own};
+use shoal_harness::mounts::{Disk, mount, own};
 use shoal_journal::*;
 
-/// A small file system of the test's own.
-struct Disk {
+/// A state directory on a small file system of the test's own.
+struct Small {
+    // Unmounted before its directory goes.
+    disk: Disk,
     dir: tempfile::TempDir,
 }
 
-impl Disk {
+impl Small {
     /// Of so many mebibytes.
     fn new(mib: u32) -> Self {
-        let disk = Self { dir: tempfile::tempdir().expect("a directory") };
-        mount(&["-t", "tmpfs", "-o", &format!("size={mib}m,mode=0700"), "tmpfs"], &disk.state());
-        disk
+        let dir = tempfile::tempdir().expect("a directory");
+        Self { disk: Disk::over(dir.path(), mib, ""), dir }
     }
 
     fn state(&self) -> PathBuf {
         self.dir.path().to_owned()
-    }
-
-    fn remount(&self, how: &str) {
-        mount(&["-o", &format!("remount,bind,{how}")], &self.state());
-    }
-
-    /// Takes every free block; the file that holds them.
-    fn fill(&self) -> PathBuf {
-        let path = self.state().join("ballast");
-        let mut file = std::fs::File::create(&path).expect("a file");
-        let chunk = vec![1u8; 64 * 1024];
-        while std::io::Write::write_all(&mut file, &chunk).is_ok() {}
-        path
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        // Its directory can be removed once nothing is mounted there.
-        let status = Command::new("umount").arg("-l").arg(self.dir.path()).status();
-        if !std::thread::panicking() {
-            assert!(status.expect("umount runs").success(), "unmounted");
-        }
     }
 }
 
@@ -81,11 +59,11 @@ fn a_full_disk_refuses_rows_and_takes_them_again_once_there_is_room() {
     if !own("a_full_disk_refuses_rows_and_takes_them_again_once_there_is_room") {
         return;
     }
-    let disk = Disk::new(4);
+    let small = Small::new(4);
     let journal =
-        Journal::open(&disk.state(), Settings { without_reserve: true, ..Settings::default() }).expect("opens");
+        Journal::open(&small.state(), Settings { without_reserve: true, ..Settings::default() }).expect("opens");
     let first = write(&journal, "1".into()).expect("there is room");
-    let ballast = disk.fill();
+    let ballast = small.disk.fill();
     let refused = (0..200).find_map(|_| write(&journal, "x".repeat(8192)).err()).expect("the disk is full");
     assert!(matches!(&refused, JournalError::Unavailable(why) if why.contains("no space left")), "{refused:?}");
     assert!(unavailable(&journal).contains("no space left"));
@@ -106,10 +84,10 @@ fn the_reserve_lets_open_rows_be_closed_on_a_full_disk() {
     if !own("the_reserve_lets_open_rows_be_closed_on_a_full_disk") {
         return;
     }
-    let disk = Disk::new(80);
-    let journal = Journal::open(&disk.state(), Settings::default()).expect("opens");
+    let small = Small::new(80);
+    let journal = Journal::open(&small.state(), Settings::default()).expect("opens");
     let running = journal.wait(|store| store.open_row(&exec("make"))).expect("opened");
-    let ballast = disk.fill();
+    let ballast = small.disk.fill();
     // What brings the disk to its end is written all the same: the reserve is given back for it.
     for n in 0..30 {
         write(&journal, format!("{n} {}", "x".repeat(4096))).expect("the reserve has room");
@@ -119,7 +97,7 @@ fn the_reserve_lets_open_rows_be_closed_on_a_full_disk() {
     journal.wait(move |store| store.close_row(running, &closing)).expect("running work closes its row");
     std::fs::remove_file(ballast).expect("room");
     until_writable(&journal);
-    let reserve = std::fs::metadata(disk.state().join("reserve")).expect("there").len();
+    let reserve = std::fs::metadata(small.state().join("reserve")).expect("there").len();
     assert_eq!(reserve, 64 * 1024 * 1024, "made again");
     assert!(journal.wait(|store| store.verify(None)).expect("readable").ok);
 }
@@ -129,9 +107,9 @@ fn the_reserve_is_not_for_new_work() {
     if !own("the_reserve_is_not_for_new_work") {
         return;
     }
-    let disk = Disk::new(80);
-    let journal = Journal::open(&disk.state(), Settings::default()).expect("opens");
-    let ballast = disk.fill();
+    let small = Small::new(80);
+    let journal = Journal::open(&small.state(), Settings::default()).expect("opens");
+    let ballast = small.disk.fill();
     let begin = |src: String| {
         let (tell, told) = std::sync::mpsc::channel();
         journal.begin(move |store| store.open_row(&exec(&src)), move |result| tell.send(result).expect("waited for"));
@@ -151,11 +129,11 @@ fn a_read_only_place_is_said_and_takes_blobs_again_when_it_is_none_any_more() {
     if !own("a_read_only_place_is_said_and_takes_blobs_again_when_it_is_none_any_more") {
         return;
     }
-    let disk = Disk::new(8);
+    let small = Small::new(8);
     let settings = Settings { without_reserve: true, ..Settings::default() };
-    let journal = Journal::open(&disk.state(), settings).expect("opens");
+    let journal = Journal::open(&small.state(), settings).expect("opens");
     journal.wait(|store| store.put_blob(&[7; 100_000])).expect("stored");
-    let cas = disk.state().join("cas");
+    let cas = small.state().join("cas");
     mount(&["--bind", &cas.display().to_string()], &cas);
     mount(&["-o", "remount,bind,ro"], &cas);
     let refused = journal.wait(|store| store.put_blob(&[8; 100_000])).expect_err("read-only");
@@ -167,11 +145,11 @@ fn a_read_only_place_is_said_and_takes_blobs_again_when_it_is_none_any_more() {
     journal.wait(|store| store.put_blob(&[9; 100_000])).expect("stored again");
     assert!(journal.wait(|store| store.verify(None)).expect("readable").ok);
     drop(journal);
-    disk.remount("ro");
-    let error = Journal::open(&disk.state(), settings).expect_err("a read-only start");
+    small.disk.remount("ro");
+    let error = Journal::open(&small.state(), settings).expect_err("a read-only start");
     assert!(error.is_unavailable(), "{error:?}");
-    disk.remount("rw");
-    drop(Journal::open(&disk.state(), settings).expect("opens again"));
+    small.disk.remount("rw");
+    drop(Journal::open(&small.state(), settings).expect("opens again"));
 }
 
 #[test]
