@@ -91,6 +91,13 @@ impl Facade {
         self.stdin.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
+    /// Writes a line that is no request, and expects the error of this code for it.
+    pub(crate) fn refuses(&mut self, line: &[u8], code: i64) {
+        self.write(line);
+        self.write(b"\n");
+        assert_eq!(self.answer(&Value::Null)["error"]["code"], code, "{}", String::from_utf8_lossy(line));
+    }
+
     pub(crate) fn send(&mut self, frame: &Value) {
         self.write(format!("{frame}\n").as_bytes());
     }

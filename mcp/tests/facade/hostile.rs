@@ -45,9 +45,7 @@ fn ids_come_back_as_they_were_or_not_at_all() {
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"id\":2,\"method\":\"ping\"}", -32600),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\",\"params\":{},\"params\":{}}", -32600),
     ] {
-        facade.write(line);
-        facade.write(b"\n");
-        assert_eq!(facade.answer(&json!(null))["error"]["code"], code, "{}", String::from_utf8_lossy(line));
+        facade.refuses(line, code);
     }
     assert_eq!(facade.rest(), Vec::<Value>::new());
 }

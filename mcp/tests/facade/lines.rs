@@ -22,10 +22,7 @@ fn no_line_ends_the_process() {
         (b"{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", -32600),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", -32600),
     ] {
-        facade.write(line);
-        facade.write(b"\n");
-        let answer = facade.answer(&json!(null));
-        assert_eq!(answer["error"]["code"], code, "{}", String::from_utf8_lossy(line));
+        facade.refuses(line, code);
     }
     facade.write(b"\n  \r\n{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"\"}}\n");
     facade.write(b"{\"jsonrpc\":\"2.0\",\"id\":\"crlf\",\"method\":\"ping\"}\r\n");
