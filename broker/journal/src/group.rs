@@ -9,6 +9,7 @@ use crate::error::JournalError;
 use crate::fs;
 use crate::owner::Owner;
 use crate::store::Store;
+use crate::syncer::join;
 
 /// Jobs waiting at most; beyond it callers are told the journal is unavailable instead of growing a queue.
 const QUEUE: usize = 8192;
@@ -183,10 +184,6 @@ impl Journal {
 impl Drop for Journal {
     fn drop(&mut self) {
         self.jobs = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            eprintln!("shoal-broker: the journal thread panicked");
-        }
+        join(self.thread.take(), "journal");
     }
 }

@@ -70,13 +70,16 @@ impl Syncer {
     }
 }
 
+/// Waits for a thread whose work is over.
+pub(crate) fn join(thread: Option<JoinHandle<()>>, name: &str) {
+    if thread.is_some_and(|thread| thread.join().is_err()) {
+        eprintln!("shoal-broker: the {name} thread panicked");
+    }
+}
+
 impl Drop for Syncer {
     fn drop(&mut self) {
         self.orders = None;
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            eprintln!("shoal-broker: the sync thread panicked");
-        }
+        join(self.thread.take(), "sync");
     }
 }
