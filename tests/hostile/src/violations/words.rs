@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsFd as _;
 
 use shoal_proto::broker_worker::{
-    Answer, Capture, Finished, Prepared, Progress, Statement, ToBroker, UpCall, UpMethod,
+    Answer, Capture, Finished, MAX_UP_CALLS, Prepared, Progress, Statement, ToBroker, UpCall, UpMethod,
 };
 use shoal_proto::launcher_worker::{RunId, Signal, Target, ToLauncher};
 use shoal_proto::{Bytes, Text};
@@ -33,7 +33,8 @@ pub(super) fn to_broker(worker: &mut Worker, name: &str, run: RunId) -> io::Resu
         "end-detail-not-json" => tell(ToBroker::Finished(Finished { detail: json("[[["), ..end })),
         "end-value-not-json" => tell(ToBroker::Finished(Finished { value: json("{\"$\""), ..end })),
         "end-with-calls-open" => {
-            for n in 0..8 {
+            // As many as may be open: a few would be answered before the end is read.
+            for n in 0..MAX_UP_CALLS as u64 {
                 tell(call(n, run, UpMethod::Journal))?;
             }
             tell(ToBroker::Finished(end))
