@@ -53,11 +53,10 @@ impl Shed {
 
     /// The result as it was.
     pub(crate) fn restore(&self, blobs: &dyn Blobs) -> Result<Value, ErrorValue> {
-        let Self::Outcome(hollow) = self else {
-            let Self::Value(hash) = self else { return Ok(Value::Null) };
-            return read(blobs, hash);
+        let Hollow { body, stdout, stderr, wire } = match self {
+            Self::Value(hash) => return read(blobs, hash),
+            Self::Outcome(hollow) => &**hollow,
         };
-        let Hollow { body, stdout, stderr, wire } = &**hollow;
         let mut body = body.clone();
         if let Some(hash) = stdout {
             body.stdout = blobs.fetch(hash)?.into();
