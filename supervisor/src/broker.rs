@@ -23,8 +23,9 @@ impl Kernel {
         if let Err(why) = self.try_start_broker() {
             log::line(&format!("cannot start the broker: {why}"));
             let act = self.life.on(Event::Exited, now);
-            self.act(act, now);
+            return self.act(act, now);
         }
+        self.begin_trial(now);
     }
 
     fn try_start_broker(&mut self) -> Result<(), String> {
@@ -161,14 +162,6 @@ impl Kernel {
         let Some(broker) = &self.broker else { return };
         if let Err(e) = broker.process.signal(signal) {
             log::line(&format!("cannot signal the broker: {e}"));
-        }
-    }
-
-    /// The broker opened the journal and took the listener.
-    pub(crate) fn on_broker_serves(&mut self, now: Instant) {
-        log::detail("the broker serves");
-        if !self.published {
-            self.begin_trial(now);
         }
     }
 

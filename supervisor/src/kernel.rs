@@ -25,6 +25,7 @@ use crate::refuse::{PATIENCE, refuse_all};
 use crate::roles::Roles;
 use crate::session::Session;
 use crate::state::StateDir;
+use crate::trial::FirstStart;
 use crate::watch::Watch;
 use crate::{log, notify};
 
@@ -69,7 +70,7 @@ pub(crate) struct Kernel {
     pub(crate) next_session: SessionId,
     pub(crate) start_dir: String,
     pub(crate) started_ns: i64,
-    pub(crate) published: bool,
+    pub(crate) first_start: FirstStart,
     pub(crate) drain: Option<Drain>,
     /// A client asked for the end: nobody is to come after this kernel.
     pub(crate) asked_to_end: bool,
@@ -218,7 +219,7 @@ impl Kernel {
         match act {
             Act::Nothing | Act::BackOff => {}
             Act::Start => self.start_broker(now),
-            Act::Serve => self.on_broker_serves(now),
+            Act::Serve => self.on_broker_serves(),
             Act::Ping => self.ping_broker(),
             Act::Abort => {
                 log::line("the broker does not answer: aborting it");

@@ -1,8 +1,8 @@
 //! From nothing to a kernel that has a broker to start, and back.
 //!
 //! The order is fixed: descriptors of the service manager, the state directory's lock, the listener, the roles'
-//! executables, the policy, the host's isolation. The broker is started by the loop; ready is said when it serves and a
-//! trial session was made.
+//! executables, the policy beside the host's isolation. The broker is started by the loop; ready is said when it serves
+//! and a trial session was made.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use crate::options::Options;
 use crate::policy::{Files, Run};
 use crate::roles::Roles;
 use crate::state::StateDir;
+use crate::trial::FirstStart;
 use crate::watch::Watch;
 use crate::{log, notify, store};
 
@@ -100,9 +101,15 @@ fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
     let now = clock();
     // While this process is alone in its group.
     let groups = Groups::take();
-    let compiled = Run::start(&files, &roles, now).and_then(|run| run.wait(&options));
-    let policy = match compiled {
-        Ok(policy) => policy,
+    let runtime = vars.path("XDG_RUNTIME_DIR");
+    let protected = protected(&state, &listener, &roles, &files, runtime);
+    // The policy is compiled while the host is tried: neither needs the other.
+    let tried = Run::start(&files, &roles, now).and_then(|run| {
+        let host = (means.probe)(&Target { kernel: &protected, state: &state.path, socket: &listener.path });
+        Ok((run.wait(&options)?, host))
+    });
+    let (policy, mut host) = match tried {
+        Ok(both) => both,
         Err(why) => {
             store::drop_kept(&mut listener);
             if let Err(e) = listener.unlink() {
@@ -111,9 +118,6 @@ fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
             return Err(StartError::Failed(why));
         }
     };
-    let runtime = vars.path("XDG_RUNTIME_DIR");
-    let protected = protected(&state, &listener, &roles, &files, runtime);
-    let mut host = (means.probe)(&Target { kernel: &protected, state: &state.path, socket: &listener.path });
     if !host.missing.is_empty() {
         log::line(&format!("sessions get no full jail ({}): {}", host.level(), host.missing));
     }
@@ -150,7 +154,7 @@ fn prepare(prepared: Prepared) -> Result<Kernel, StartError> {
         next_session: 1,
         start_dir: start_dir.to_string_lossy().into_owned(),
         started_ns: wall_ns(),
-        published: false,
+        first_start: FirstStart::default(),
         drain: None,
         asked_to_end: false,
         watchdog,
