@@ -208,7 +208,7 @@ fn what_a_scoped_agent_removes_is_kept_beside_and_is_no_change_of_its_repository
     let mut client = agent(&kernel, &mut human, "agent:lead");
     let removed = client.render("(rm src/a.txt).out");
     // A long path is cut in the middle of a table.
-    assert!(removed.contains(".shoal-trash/a."), "{removed}");
+    assert!(removed.contains(".shoal-trash/"), "{removed}");
     assert!(!place.work().join("src/a.txt").exists());
     let after = git(&["status", "--short", "-uall"]);
     assert_eq!(after, before.replace("?? src/a.txt\n", ""), "git sees what is gone and no trash");
@@ -216,7 +216,12 @@ fn what_a_scoped_agent_removes_is_kept_beside_and_is_no_change_of_its_repository
     let kept: Vec<_> = trash.filter(|entry| entry.file_name().to_string_lossy().starts_with("a.txt")).collect();
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert_eq!(std::fs::read_to_string(kept[0].path()).expect("readable"), "kept");
-    // What an undo touches is not known in advance, so rules that name places refuse it, and say what it would take.
-    let refused = client.err("exec", json!({"src": format!("undo --root='{}'", place.work().display())}));
+    // What an undo touches is not known in advance, so rules that name places refuse one without a bound.
+    let refused = client.err("exec", json!({"src": "undo"}));
     assert_eq!((refused.code, &refused.data["hint"]), (-32010, &json!("grant fs.write = [\"/**\"]")), "{refused:?}");
+    let above = place.work().parent().expect("a directory above").to_owned();
+    let refused = client.err("exec", json!({"src": format!("undo --root='{}'", above.display())}));
+    assert_eq!(refused.code, -32010, "{refused:?}");
+    assert_eq!(client.render(&format!("(undo --root='{}').undone", place.work().display())), "1");
+    assert_eq!(std::fs::read_to_string(place.work().join("src/a.txt")).expect("back"), "kept");
 }

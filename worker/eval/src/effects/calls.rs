@@ -82,7 +82,7 @@ impl Deriver<'_> {
                 // The stage itself is a program, whatever builtin has its name.
                 match &arg.ungrouped().kind {
                     ExprKind::Cmd(call) => {
-                        let (args, _) = self.words(call);
+                        let args = self.words(call).args;
                         self.program_call(call, &args);
                     }
                     _ => drop(self.expr(arg)),
@@ -246,6 +246,10 @@ impl Deriver<'_> {
                 return self.builtin_function(row, &positional);
             }
             if let Some(command) = standard().command(name) {
+                if command.touches == Touches::Undo {
+                    let root = named.iter().find(|(name, _)| **name == *"root").map(|(_, root)| root);
+                    return self.undo(root);
+                }
                 return self.builtin_command(command, &positional);
             }
             self.starts(name, &positional, None);

@@ -9,25 +9,37 @@ use super::derive::Deriver;
 use super::known::{Body, Closure, Known};
 use crate::registry::{Command, Gives, Touches, Types, Words, standard};
 
+/// The words of a command.
+pub(super) struct Given {
+    /// Values of those that are no flags.
+    pub(super) args: Vec<Known>,
+    /// Whether `--help` is among them.
+    helped: bool,
+    /// What `--root` is given.
+    root: Option<Known>,
+}
+
 impl Deriver<'_> {
     pub(super) fn command(&mut self, call: &CmdCall) -> Known {
         let unconditional = std::mem::take(&mut self.unconditional);
         if *call.head.text == *"plan" && !call.forced && self.lookup(&call.head.text).is_none() {
             return Known::plain(Types::RECORD);
         }
-        let (args, helped) = self.words(call);
-        self.head(call, args, helped, unconditional)
+        let words = self.words(call);
+        self.head(call, words, unconditional)
     }
 
     /// The call of an alias with `args` appended.
     pub(super) fn alias(&mut self, call: &CmdCall, args: Vec<Known>) -> Known {
-        let (mut words, helped) = self.words(call);
-        words.extend(args);
-        self.head(call, words, helped, false)
+        let mut words = self.words(call);
+        words.args.extend(args);
+        // A flag among what is appended comes later, and would count.
+        words.root = None;
+        self.head(call, words, false)
     }
 
-    /// The effects of the words of a command; their values, and whether `--help` is among them.
-    pub(super) fn words(&mut self, call: &CmdCall) -> (Vec<Known>, bool) {
+    /// The effects of the words of a command, and what they are.
+    pub(super) fn words(&mut self, call: &CmdCall) -> Given {
         for assign in &call.env_prefix {
             self.arg(&assign.value);
             self.add(Effect::EnvWrite(assign.name.name.clone()));
@@ -48,10 +60,12 @@ impl Deriver<'_> {
             let scopes = self.scopes.len();
             args.push(Known { closure: Some(Closure { body, scopes, root: None }), ..Known::any() });
         }
-        (args, helped)
+        let root = only_root(&call.args).and_then(|root| self.arg(root).pop());
+        Given { args, helped, root }
     }
 
-    fn head(&mut self, call: &CmdCall, args: Vec<Known>, helped: bool, unconditional: bool) -> Known {
+    fn head(&mut self, call: &CmdCall, given: Given, unconditional: bool) -> Known {
+        let Given { args, helped, root } = given;
         let head = &call.head.text;
         if !call.forced
             && !call.head.path
@@ -82,6 +96,9 @@ impl Deriver<'_> {
                 }
                 if matches!(command.name, "cd" | "pushd" | "popd" | "j" | "jump") {
                     self.change_dir(command.name, &args, unconditional);
+                }
+                if command.touches == Touches::Undo {
+                    return self.undo(root.as_ref());
                 }
                 return self.builtin_command(command, &args);
             }
@@ -175,6 +192,15 @@ impl Deriver<'_> {
         }
     }
 
+    /// What an undo touches is not known in advance, but it is bounded by `root` if one is given.
+    pub(super) fn undo(&mut self, root: Option<&Known>) -> Known {
+        let bound = self.path_of(root);
+        self.add(Effect::Journal);
+        self.add(Effect::Write(bound.clone()));
+        self.add(Effect::Delete(bound));
+        Known::plain(Types::RECORD)
+    }
+
     fn change_dir(&mut self, name: &str, args: &[Known], unconditional: bool) {
         let target = match args {
             [one] if name == "cd" && unconditional => self.path_of(Some(one)),
@@ -218,11 +244,7 @@ impl Deriver<'_> {
             Touches::Session => self.add(Effect::Session),
             Touches::Journal => self.add(Effect::Journal),
             Touches::Time => self.add(Effect::Time),
-            Touches::Undo => {
-                self.add(Effect::Journal);
-                self.add(Effect::Write("*".into()));
-                self.add(Effect::Delete("*".into()));
-            }
+            Touches::Undo => return self.undo(None),
             Touches::Opaque if command.name == "source" => {
                 return self.script(args.first().and_then(Known::text), false);
             }
@@ -327,6 +349,18 @@ impl Deriver<'_> {
 /// How many leading arguments of a command are paths.
 fn reads_first(command: &Command) -> usize {
     if command.words == Words::PathThenValues { 1 } else { usize::MAX }
+}
+
+/// The value of `--root`, if it is there once and attached.
+fn only_root(args: &[Arg]) -> Option<&Arg> {
+    let mut roots = args.iter().filter_map(|arg| match &arg.kind {
+        ArgKind::LongFlag { name, value, .. } if **name == *"root" => Some(value),
+        _ => None,
+    });
+    match (roots.next(), roots.next()) {
+        (Some(FlagValue::Given(root)), None) => Some(root),
+        _ => None,
+    }
 }
 
 fn is_flag(arg: &Arg) -> bool {

@@ -42,6 +42,12 @@ fn effects_of_the_session_and_the_clock() {
         ("env.keys()", "[\"read env *\"]"),
         ("A=1 echo x", "[\"write env A\"]"),
         ("undo", "[\"read journal\", \"write *\", \"delete *\"]"),
+        ("undo 3 --root=sub", "[\"read journal\", \"write CWD/sub\", \"delete CWD/sub\"]"),
+        ("undo --root=\"sub\"", "[\"read journal\", \"write CWD/sub\", \"delete CWD/sub\"]"),
+        ("undo --root=sub --root=b", "[\"read journal\", \"write *\", \"delete *\"]"),
+        ("alias u = undo --root=sub\nu --root=b", "[\"read journal\", \"write *\", \"delete *\"]"),
+        ("undo(root: \"sub\")", "[\"read journal\", \"write CWD/sub\", \"delete CWD/sub\"]"),
+        ("let r = [\"a\", \"b\"].first(); undo --root=(r)", "[\"read journal\", \"write *\", \"delete *\"]"),
         ("which ls", "[\"read env PATH\"]"),
     ]);
 }
