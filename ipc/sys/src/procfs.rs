@@ -9,7 +9,7 @@ mod platform;
 #[path = "procfs/linux.rs"]
 mod platform;
 
-pub use platform::{inner_pid, own_threads, process, processes};
+pub use platform::{inner_pid, own_threads, process, processes, tasks_of};
 
 /// One process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +72,13 @@ mod tests {
         assert_eq!(inner_pid(own.pid).unwrap(), Some(own.pid));
         assert_eq!(inner_pid(i32::MAX).unwrap(), None);
         assert!(own.start > 0);
+    }
+
+    #[test]
+    fn the_tasks_of_a_user_are_those_of_all_its_processes() {
+        let before = tasks_of(crate::process::uid()).unwrap();
+        assert!(before >= u64::from(own_threads().unwrap()), "{before}");
+        assert_eq!(tasks_of(u32::MAX).unwrap(), 0);
     }
 
     #[test]

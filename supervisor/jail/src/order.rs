@@ -1,10 +1,11 @@
 //! What a jail is ordered with, the same on every system.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use shoal_proto::section::Section;
 use shoal_proto::supervisor_broker::{Lane, Limits};
-use shoal_sys::rlimit::Limit;
+use shoal_sys::rlimit::{self, Limit};
 
 /// Descriptors of one process; below the broker's own limit, so that no session exhausts what is in flight.
 const OPEN_FILES: u64 = 4096;
@@ -65,4 +66,32 @@ pub(crate) fn limits(order: &Order<'_>) -> Vec<(Limit, u64)> {
     ];
     limits.extend(optional.into_iter().filter_map(|(limit, value)| Some((limit, value?))));
     limits
+}
+
+/// Lowers the limits of this process to those of a session. Where users are not the session's own, the limit of processes
+/// counts all that this user has, so that what is there already is added: else one who has many has no session.
+pub(crate) fn lower_all(limits: &[(Limit, u64)], own_users: bool) -> io::Result<()> {
+    for &(limit, value) in limits {
+        let beside = if own_users || limit != Limit::Processes {
+            0
+        } else {
+            shoal_sys::procfs::tasks_of(shoal_sys::process::uid())?
+        };
+        rlimit::lower(limit, value.saturating_add(beside))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_limit_of_processes_has_room_beside_what_the_user_has() {
+        lower_all(&[(Limit::Processes, 3)], false).unwrap();
+        let (soft, _hard) = rlimit::limits(Limit::Processes).unwrap();
+        assert!(soft > 3, "{soft}");
+        lower_all(&[(Limit::Processes, 3)], true).unwrap();
+        assert_eq!(rlimit::limits(Limit::Processes).unwrap(), (3, 3));
+    }
 }

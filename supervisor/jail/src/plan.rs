@@ -6,12 +6,12 @@ use shoal_proto::section::Network;
 use shoal_proto::supervisor_launcher::{Access, Domain, MAX_RULES, Rule};
 use shoal_proto::{List, Text};
 use shoal_sys::fork::Namespaces;
-use shoal_sys::rlimit::{self, Limit};
+use shoal_sys::rlimit::Limit;
 
 use crate::failed::Failed;
 use crate::lower::Roots;
-use crate::order::limits;
 pub use crate::order::{Order, Protected};
+use crate::order::{limits, lower_all};
 use crate::probe::Host;
 use crate::step::{Step, take_all};
 use crate::{network, view};
@@ -91,10 +91,7 @@ impl Plan {
         // Needs the host's /proc, which the steps replace.
         std::fs::write("/proc/self/oom_score_adj", OOM_SCORE).map_err(failed("raise the out-of-memory score"))?;
         take_all(&self.steps)?;
-        for (limit, value) in &self.limits {
-            rlimit::lower(*limit, *value).map_err(failed("lower a limit"))?;
-        }
-        Ok(())
+        lower_all(&self.limits, self.namespaces.user).map_err(failed("lower a limit"))
     }
 }
 

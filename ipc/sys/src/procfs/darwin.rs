@@ -77,6 +77,17 @@ pub fn inner_pid(pid: i32) -> io::Result<Option<i32>> {
     Ok(process(pid)?.map(|process| process.pid))
 }
 
+/// What the limit of processes counts for a user: the processes that can be seen.
+pub fn tasks_of(uid: u32) -> io::Result<u64> {
+    let mut tasks = 0;
+    for process in processes()? {
+        // SAFETY: zeroed memory is a valid proc_bsdinfo (integers only).
+        let mut bsd: libc::proc_bsdinfo = unsafe { std::mem::zeroed() };
+        tasks += u64::from(info(process.pid, BSD_INFO, 1, &mut bsd)? && bsd.pbi_ruid == uid);
+    }
+    Ok(tasks)
+}
+
 /// How many threads this process has.
 pub fn own_threads() -> io::Result<u32> {
     let own = process(crate::process::pid())?;

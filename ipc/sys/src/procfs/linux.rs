@@ -26,11 +26,26 @@ pub fn processes() -> io::Result<Vec<Process>> {
 
 /// The pid that a process has in the innermost pid namespace it is in; `None` when there is no such process.
 pub fn inner_pid(pid: i32) -> io::Result<Option<i32>> {
+    let pids = status(pid, "NSpid:")?;
+    Ok(pids.and_then(|pids| pids.split_ascii_whitespace().last()?.parse().ok()))
+}
+
+/// What the limit of processes counts for a user: the threads of the processes that can be seen.
+pub fn tasks_of(uid: u32) -> io::Result<u64> {
+    let mut tasks = 0;
+    for process in processes()? {
+        // Real, effective, saved, file system: the first is counted.
+        let uids = status(process.pid, "Uid:")?;
+        let real = uids.and_then(|uids| uids.split_ascii_whitespace().next()?.parse::<u32>().ok());
+        tasks += if real == Some(uid) { u64::from(process.threads) } else { 0 };
+    }
+    Ok(tasks)
+}
+
+/// The rest of a line of a process's `status`.
+fn status(pid: i32, name: &str) -> io::Result<Option<String>> {
     match std::fs::read_to_string(format!("/proc/{pid}/status")) {
-        Ok(text) => {
-            let pids = text.lines().find_map(|line| line.strip_prefix("NSpid:"));
-            Ok(pids.and_then(|pids| pids.split_ascii_whitespace().last()?.parse().ok()))
-        }
+        Ok(text) => Ok(text.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned)),
         Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => Ok(None),
         Err(e) => Err(e),
     }

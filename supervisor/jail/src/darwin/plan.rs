@@ -5,12 +5,12 @@ use std::io;
 
 use shoal_proto::supervisor_launcher::Domain;
 use shoal_sys::fork::Namespaces;
-use shoal_sys::rlimit::{self, Limit};
+use shoal_sys::rlimit::Limit;
 
 use crate::failed::Failed;
 use crate::host::Host;
-use crate::order::limits;
 pub use crate::order::{Order, Protected};
+use crate::order::{limits, lower_all};
 use crate::seatbelt::{self, Profile};
 
 /// A jail that can be entered.
@@ -40,9 +40,7 @@ impl Plan {
     /// Enters the jail: for the process that becomes the launcher right after.
     pub fn enter(&self) -> Result<(), Failed> {
         let failed = |step: &str, error| Failed { step: step.to_owned(), error, no_such_dir: false };
-        for (limit, value) in &self.limits {
-            rlimit::lower(*limit, *value).map_err(|e| failed("lower a limit", e))?;
-        }
+        lower_all(&self.limits, self.namespaces.user).map_err(|e| failed("lower a limit", e))?;
         let profile = self.profile.as_ref().ok_or_else(|| {
             failed("name the kernel's places in the sandbox", io::Error::from_raw_os_error(libc::EILSEQ))
         })?;
