@@ -1,8 +1,8 @@
 //! A user with a home, a repository, a program of their own and a kernel: what an attack is tried on.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -53,6 +53,8 @@ impl Principal {
 pub(crate) struct Ground {
     human: Human,
     pub(crate) place: Place,
+    /// A program that runs as root whoever starts it.
+    set_user_id: PathBuf,
 }
 
 impl Ground {
@@ -62,15 +64,13 @@ impl Ground {
         for (name, source) in [("attacker", env!("CARGO_BIN_EXE_attacker")), ("human", env!("CARGO_BIN_EXE_human"))] {
             std::fs::copy(source, place.program(name)).expect("a copied program");
         }
-        let setuid = place.program("set-user-id");
-        std::fs::copy(env!("CARGO_BIN_EXE_attacker"), &setuid).expect("a copied program");
-        std::fs::set_permissions(&setuid, std::fs::Permissions::from_mode(0o4755)).expect("a mode");
+        let set_user_id = set_user_id(&place);
         for name in OBEYED {
             place.write(name, "# mine\n");
         }
         place.write("../home/.config/shoal/leash.toml", policy(&place));
         let human = Human::start(&place);
-        Self { human, place }
+        Self { human, place, set_user_id }
     }
 
     fn targets(&self) -> Targets {
@@ -80,7 +80,7 @@ impl Ground {
             home: self.place.path("home"),
             work: self.place.work().join("repo"),
             programs: self.place.program(""),
-            setuid: self.place.program("set-user-id"),
+            setuid: self.set_user_id.clone(),
             ..self.human.targets.clone()
         }
     }
@@ -90,17 +90,33 @@ impl Ground {
         let lines = text.lines().filter_map(|line| line.trim().split_once(' '));
         let mut outcomes: Outcomes = lines.map(|(id, outcome)| (id.to_owned(), outcome.to_owned())).collect();
         let report = self.human.report();
-        for (id, reached) in [
-            ("A03-everybody", report["sigwinch"] != json!(0)),
-            ("A04-sigio", report["sigio"] != json!(0)),
-            ("A08-nice-of-everybody", report["nice"] != json!(0)),
-        ] {
+        for (id, reached) in
+            [("A03-everybody", report["sigwinch"] != json!(0)), ("A04-sigio", report["sigio"] != json!(0))]
+        {
             if let Some(outcome) = outcomes.get_mut(id).filter(|outcome| *outcome == "ok" && !reached) {
                 *outcome = "missed".to_owned();
             }
         }
         outcomes
     }
+}
+
+/// A program of root's with the bit set: made by root, else one that the system has.
+fn set_user_id(place: &Place) -> PathBuf {
+    if shoal_sys::process::uid() == 0 {
+        let own = place.program("set-user-id");
+        std::fs::copy(env!("CARGO_BIN_EXE_attacker"), &own).expect("a copied program");
+        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o4755)).expect("a mode");
+        return own;
+    }
+    let is_one = |path: &&str| {
+        let found = std::fs::metadata(path);
+        found.is_ok_and(|found| found.uid() == 0 && found.mode() & 0o4001 == 0o4001)
+    };
+    let found = ["/usr/bin/su", "/usr/bin/passwd", "/usr/bin/mount", "/usr/bin/sudo"].into_iter().find(is_one);
+    found
+        .expect("no set-user-id program of root's (su, passwd, mount, sudo): install one, or run the tests as root")
+        .into()
 }
 
 /// A ground with a kernel on it.

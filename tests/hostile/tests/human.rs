@@ -29,7 +29,7 @@ impl Human {
         Self { child, stdin, stdout, targets }
     }
 
-    /// What happened to it since the last question: signals, and its niceness.
+    /// The signals it got since the last question.
     pub(crate) fn report(&mut self) -> serde_json::Value {
         self.stdin.as_mut().expect("open").write_all(b"report\n").expect("it reads");
         let mut line = String::new();

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use shoal_sys::attack::{self as sys, Surface};
 
@@ -60,11 +60,18 @@ fn room() -> io::Result<()> {
     if text.trim() == "0" { Err(io::Error::from_raw_os_error(libc::ENOSPC)) } else { Ok(()) }
 }
 
-/// Runs a program that would be root.
+/// Runs a program that would be root. Who it is, is seen from here: even one that has ended has its user until it is waited for.
 fn set_user_id(targets: &Targets) -> io::Result<()> {
-    let output = Command::new(&targets.setuid).arg("whoami").output()?;
-    match output.stdout.as_slice() {
-        b"0\n" => Ok(()),
+    let mut command = Command::new(&targets.setuid);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
+    // Its real user is still this one, who may end it.
+    child.kill()?;
+    child.wait()?;
+    let effective =
+        |text: &str| Some(text.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)? == "0");
+    match effective(&status?) {
+        Some(true) => Ok(()),
         _ => Err(io::Error::from_raw_os_error(libc::EPERM)),
     }
 }

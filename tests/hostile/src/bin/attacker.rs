@@ -1,6 +1,6 @@
 //! A hostile program: `attacker all TARGETS` tries everything, `attacker ID TARGETS` one attack; the targets are one
-//! argument of JSON, or the path of a file with it after `@`. `attacker whoami` prints the effective user, `attacker hold`
-//! keeps as many descriptors on their way as it can, and says so by a file.
+//! argument of JSON, or the path of a file with it after `@`. `attacker hold` keeps as many descriptors on their way as it
+//! can, and says so by a file.
 #![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "a program of the tests")]
 
@@ -18,7 +18,6 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         }
-        ["whoami"] => println!("{}", rustix::process::geteuid().as_raw()),
         [what, targets] => {
             let text = match targets.strip_prefix('@') {
                 Some(path) => std::fs::read_to_string(path).unwrap_or_default(),

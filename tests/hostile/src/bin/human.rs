@@ -89,6 +89,9 @@ fn main() -> io::Result<()> {
     };
     let pid = shoal_sys::process::pid();
     let mark = format!("shoal-human-{pid}");
+    // Nicer than others, who are told apart by it.
+    let nice = rustix::process::getpriority_process(None)?;
+    rustix::process::setpriority_process(None, nice + 1)?;
     let signals = SignalFd::new(&[libc::SIGIO, libc::SIGWINCH])?;
     let mut made = Made::default();
     made.queue = CString::new(mark.as_str())?;
@@ -168,8 +171,7 @@ fn attend(signals: &SignalFd) -> io::Result<()> {
             if stdin.read_line(&mut line)? == 0 {
                 return Ok(());
             }
-            let nice = rustix::process::getpriority_process(None)?;
-            let report = serde_json::json!({"sigio": sigio, "sigwinch": sigwinch, "nice": nice});
+            let report = serde_json::json!({"sigio": sigio, "sigwinch": sigwinch});
             (sigio, sigwinch) = (0, 0);
             say(&report.to_string())?;
         }
