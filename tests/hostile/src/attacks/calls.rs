@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::{Command, Stdio};
 
+use rustix::process::{Pid, WaitId, WaitIdOptions};
 use shoal_sys::attack::{self as sys, Surface};
 
 use crate::{Attack, Targets, alone, attack};
@@ -60,18 +61,19 @@ fn room() -> io::Result<()> {
     if text.trim() == "0" { Err(io::Error::from_raw_os_error(libc::ENOSPC)) } else { Ok(()) }
 }
 
-/// Runs a program that would be root. Who it is, is seen from here: even one that has ended has its user until it is waited for.
+/// Runs a program that would be root. Who it was is seen from here once it has ended, until it is waited for.
 fn set_user_id(targets: &Targets) -> io::Result<()> {
     let mut command = Command::new(&targets.setuid);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let command = command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    rustix::process::waitid(WaitId::Pid(Pid::from_child(&child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
-    // Its real user is still this one, who may end it.
-    child.kill()?;
     child.wait()?;
-    let effective =
-        |text: &str| Some(text.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().nth(1)? == "0");
-    match effective(&status?) {
-        Some(true) => Ok(()),
+    let status = status?;
+    let uids = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    // Real, effective.
+    match uids.split_ascii_whitespace().nth(1) {
+        Some("0") => Ok(()),
         _ => Err(io::Error::from_raw_os_error(libc::EPERM)),
     }
 }
