@@ -190,8 +190,8 @@ fn a_policy_that_has_come_to_deny_refuses_an_approved_plan() {
 fn what_a_scoped_agent_removes_is_kept_beside_and_is_no_change_of_its_repository() {
     // Where the session has a view of the host and no `/tmp` of its own.
     let place = Place::visible(env!("CARGO_TARGET_TMPDIR"));
-    let policy =
-        policy(&place) + &format!("fs.write = [\"{0}/**\"]\nfs.delete = [\"{0}/**\"]\n", place.work().display());
+    let policy = policy(&place)
+        + &format!("fs.write = [\"{0}/**\"]\nfs.delete = [\"{0}/**\"]\njournal_read = true\n", place.work().display());
     let file = place.write("leash.toml", policy);
     place.write("src/a.txt", "kept");
     let git = |words: &[&str]| {
@@ -222,6 +222,6 @@ fn what_a_scoped_agent_removes_is_kept_beside_and_is_no_change_of_its_repository
     let above = place.work().parent().expect("a directory above").to_owned();
     let refused = client.err("exec", json!({"src": format!("undo --root='{}'", above.display())}));
     assert_eq!(refused.code, -32010, "{refused:?}");
-    assert_eq!(client.render(&format!("(undo --root='{}').undone", place.work().display())), "1");
+    assert_eq!(client.render(&format!("(undo --root='{}').undone", place.work().display())), "true");
     assert_eq!(std::fs::read_to_string(place.work().join("src/a.txt")).expect("back"), "kept");
 }
