@@ -51,6 +51,9 @@ pub(crate) fn method(
     match recv {
         Value::Outcome(outcome) => {
             let out = outcome.out()?.clone();
+            if row.is_none() && !matches!(out, Value::Record(_)) && has_field(&Value::Outcome(outcome.clone()), name) {
+                return Err(unknown(&Value::Outcome(outcome), name, as_field).into());
+            }
             method(machine, out, name, row, given, as_field)
         }
         Value::Glob(glob) => {
@@ -58,7 +61,7 @@ pub(crate) fn method(
             let list = Value::list(matches.into_iter().map(Value::Path).collect())?;
             match row.and_then(|row| row.of(Types::index(&list))) {
                 Some(found) => run(machine, found, list, given),
-                None => Err(unknown(machine, &list, name, as_field).into()),
+                None => Err(unknown(&list, name, as_field).into()),
             }
         }
         Value::Stream(stream) => {
@@ -66,10 +69,10 @@ pub(crate) fn method(
             let list = Value::list(items)?;
             match row.and_then(|row| row.of(Types::index(&list))) {
                 Some(found) => run(machine, found, list, given),
-                None => Err(unknown(machine, &Value::Stream(stream), name, as_field).into()),
+                None => Err(unknown(&Value::Stream(stream), name, as_field).into()),
             }
         }
-        other => Err(unknown(machine, &other, name, as_field).into()),
+        other => Err(unknown(&other, name, as_field).into()),
     }
 }
 
@@ -88,13 +91,21 @@ fn stored(machine: &Machine, text: &str) -> Eval<Value> {
     Ok(Value::Bytes(bytes.into()))
 }
 
-fn unknown(machine: &Machine, recv: &Value, name: &str, as_field: bool) -> ErrorValue {
+/// Whether `recv.name` is a field.
+fn has_field(recv: &Value, name: &str) -> bool {
+    matches!(shoal_value::access::field(recv, name), Ok(Some(_)))
+}
+
+fn unknown(recv: &Value, name: &str, as_field: bool) -> ErrorValue {
     let ty = recv.type_name();
     let known = standard().methods(name).is_some_and(|row| {
         (0..Types::COUNT).any(|index| row.of(index).is_some_and(|m| m.on.but(OWN_WAYS) != Types::NONE))
     });
     if known {
-        let error = ErrorValue::type_error(format!("`.{name}` does not work on {ty}"));
+        let error = match shoal_value::convert::to_str(recv) {
+            Err(error) if matches!(name, "str" | "display") => error,
+            _ => ErrorValue::type_error(format!("`.{name}` does not work on {ty}")),
+        };
         return match recv {
             Value::Null => error.with_hint(format!("write `?.{name}` if null is fine")),
             _ => error,
@@ -103,7 +114,9 @@ fn unknown(machine: &Machine, recv: &Value, name: &str, as_field: bool) -> Error
     let text =
         if as_field { format!("{ty} has no field `{name}`") } else { format!("unknown method `.{name}` on {ty}") };
     let error = ErrorValue::field_missing(text);
-    let _ = machine;
+    if !as_field && (standard().field(name, Types::index(recv)).is_some() || has_field(recv, name)) {
+        return error.with_hint(format!("`{name}` is a field: write `.{name}` without parentheses"));
+    }
     match suggest::method(recv, name) {
         Some(hint) => error.with_hint(hint),
         None => error,

@@ -14,6 +14,7 @@ pub(crate) mod items;
 mod merge;
 mod number;
 mod order;
+mod outcome;
 pub(crate) mod path;
 mod patterns;
 mod record;
@@ -38,6 +39,7 @@ pub(crate) static TABLES: &[&[Method]] = &[
     path::METHODS,
     patterns::METHODS,
     bytes::METHODS,
+    outcome::METHODS,
     record::METHODS,
     streams::METHODS,
 ];

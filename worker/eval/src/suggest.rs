@@ -17,18 +17,107 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
         .map(|(_, candidate)| candidate.to_owned())
 }
 
+/// Methods of other languages, and what has their work here.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("length", "len"),
+    ("size", "len"),
+    ("isEmpty", "is_empty"),
+    ("empty", "is_empty"),
+    ("strip", "trim"),
+    ("lstrip", "trim_start"),
+    ("rstrip", "trim_end"),
+    ("lowercase", "lower"),
+    ("uppercase", "upper"),
+    ("to_lowercase", "lower"),
+    ("to_uppercase", "upper"),
+    ("toLowerCase", "lower"),
+    ("toUpperCase", "upper"),
+    ("has", "contains"),
+    ("has_key", "contains"),
+    ("include", "contains"),
+    ("includes", "contains"),
+    ("entries", "items"),
+    ("pairs", "items"),
+    ("foreach", "each"),
+    ("forEach", "each"),
+    ("for_each", "each"),
+    ("inject", "reduce"),
+    ("average", "avg"),
+    ("mean", "avg"),
+    ("unique", "uniq"),
+    ("dedup", "uniq"),
+    ("distinct", "uniq"),
+    ("position", "index_of"),
+    ("nth", "get"),
+];
+
+/// What to write instead of a command of other shells or a statement of other languages.
+pub(crate) fn command(head: &str) -> Option<&'static str> {
+    Some(match head {
+        "not" => "write !x",
+        "and" => "write `a && b`",
+        "or" => "write `a || b`",
+        "set" => "write `let name = value`, or `env.NAME = \"value\"`",
+        "unset" => "write `env.NAME = null`",
+        "eval" => "write `source FILE`, or `sh { ... }`",
+        "local" | "declare" | "typeset" | "readonly" | "const" => {
+            "write `let name = value`, or `var name = value` for one that changes"
+        }
+        "switch" | "case" => "write `match v { \"a\" => x; _ => y }`",
+        "import" | "require" | "include" => "write `use ./file`, or `source FILE`",
+        "print" | "println" | "puts" => "write `echo (x)`; a program's last value is shown",
+        "throw" => "write `raise(\"what went wrong\")`",
+        "read" => "a file is read by `path(\"f\").read`, the output of a command by `(cmd).text`",
+        "type" | "command" | "hash" => "write `which NAME`, and `^NAME` for the program of that name",
+        "exec" => "write the command itself; `exit` ends the program",
+        "trap" => "write `try { ... } catch e { ... }`",
+        "shift" => "`args` is a list: `args.skip(1)`",
+        "wait" => "write `t.await()` for a task `t`",
+        "fg" | "bg" => "`jobs` lists the tasks; `t.await()` waits for one",
+        name => return value(name).or_else(|| punctuation(name)),
+    })
+}
+
+/// What to write instead of the name of a value in other languages.
+pub(crate) fn value(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "None" | "nil" | "NULL" | "undefined" => "write `null`",
+        "True" | "TRUE" => "write `true`",
+        "False" | "FALSE" => "write `false`",
+        "argv" | "ARGV" => "the arguments of a script are the list `args`",
+        _ => return None,
+    })
+}
+
+fn punctuation(head: &str) -> Option<&'static str> {
+    match head.as_bytes().last()? {
+        b':' => Some("`{` opens a block here: a record stands in parentheses, `({a: 1})`"),
+        b'=' => Some("an empty value is written `NAME=\"\"`"),
+        _ => None,
+    }
+}
+
 /// The hint for a method no type has.
 pub(crate) fn method(recv: &Value, name: &str) -> Option<String> {
     let own: Vec<&str> = standard().method_names(Types::of(recv)).collect();
     let has = |name: &str| own.contains(&name);
     let mean = |name: &str| Some(format!("did you mean .{name}()?"));
     match name {
-        "length" | "size" if has("len") => return mean("len"),
         "push" if has("map") => return Some("lists are immutable: write `list + [item]`".to_owned()),
         "substring" | "substr" if has("slice") => {
             return Some("write `.take(n)` and `.slice(a, b)`".to_owned());
         }
+        "to_string" | "toString" if !matches!(recv, Value::Str(_)) => {
+            return Some("\"{x}\" is the text of any value".to_owned());
+        }
+        "read" | "exists" | "is_file" | "is_dir" if matches!(recv, Value::Str(_)) => {
+            return Some(format!("a str is no path: write `path(x).{name}`"));
+        }
         _ => {}
+    }
+    let same = ELSEWHERE.iter().find(|(known, ours)| *known == name && has(ours));
+    if let Some((_, ours)) = same {
+        return mean(ours);
     }
     if let Some(plain) = name.strip_prefix("to_").filter(|plain| has(plain)) {
         return mean(plain);

@@ -7,6 +7,7 @@ mod command;
 mod construct;
 mod dispatch;
 mod expr;
+mod foreign;
 mod names;
 mod operand;
 mod pattern;

@@ -60,6 +60,12 @@ fn signs_of_other_shells() {
         ("cp {a,b} d", "no brace expansion", "([\"a\", \"b\"])"),
         ("export X=1", "set a variable with env.", "env.X = \"1\""),
         ("x=(1 2)", "no array syntax", "x = [1, 2]"),
+        ("env.X += \"a\"", "assigned with `=` only", "env.X = env.X + "),
+        ("export X", "after `export`", "env.NAME = "),
+        ("]", "unexpected `]`", ""),
+        ("echo $?", "no sigil", "r.status"),
+        ("echo $1", "no sigil", "args"),
+        ("echo $$", "no sigil", "os.pid()"),
     ]);
 }
 
@@ -95,6 +101,23 @@ fn words_of_other_languages() {
         ("[1].where(not .a)", "expected `,` or `)`", "!"),
         ("1 < 2 < 3", "do not chain", "&&"),
         ("1 == 2 in x", "do not chain", "&&"),
+        ("if true { 1 } elif false { 2 }", "blocks are braces", "else if d { }"),
+        ("if true { 1 } elseif false { 2 }", "blocks are braces", "else if d { }"),
+        ("if true: 1", "expected `{`", "in braces"),
+        ("func f() { 1 }", "functions are declared with fn", "fn f()"),
+        ("case v in", "no `case`", "match v {"),
+        ("match 5 of\n1", "expected `{`", "match v {"),
+        ("match 5 { 5 => return 1 }", "expected an expression", "{ return }"),
+        ("x := 5", "no `:=`", "let x = ..."),
+        ("1 === 1", "expected an expression", "`==`"),
+        ("\"a\" =~ \"b\"", "expected newline or `;`", ".contains("),
+        ("let s = \"a\" ++ \"b\"", "no increment operator", "joins strings"),
+        ("f\"{x}\"", "one plain word", "no prefix"),
+        ("for (x in xs) { 1 }", "no parentheses", "for x in xs { }"),
+        ("for i, x in xs { 1 }", "expected `in`", "enumerate()"),
+        ("for i = 0; i < 3 { 1 }", "expected `in`", "0..3"),
+        ("for f in *.txt { 1 }", "a pattern of files", "glob(\"*.txt\")"),
+        ("try { 1 } catch (e) { 2 }", "no parentheses", "catch e {"),
     ]);
 }
 

@@ -161,15 +161,22 @@ impl Machine {
     fn coerce_value(&self, param: Option<&Parameter>, value: Value) -> Eval<Value> {
         match (&value, param.and_then(|p| p.ty.as_ref())) {
             (Value::Str(text), Some(ty)) if ty.types != Types::LIST => self.coerce(param, &text.clone()),
-            (Value::List(list), Some(Type { item: Some(item), .. })) => {
-                let items = list.iter().map(|v| match v {
-                    Value::Str(text) => self.coerce_as(item, text),
-                    other => Ok(other.clone()),
-                });
-                Ok(Value::list(items.collect::<Eval<Vec<_>>>()?)?)
-            }
+            // The items of a list are coerced where the list is bound.
             _ => Ok(value),
         }
+    }
+
+    /// The items of an argument for a `list<T>` as `T`, where they are words: in calls of either form.
+    pub(crate) fn coerce_items(&self, item: &Type, value: Value) -> Result<Value, ErrorValue> {
+        let Value::List(list) = &value else { return Ok(value) };
+        if item.is_any() || item.types == Types::STR || !list.iter().any(|v| matches!(v, Value::Str(_))) {
+            return Ok(value);
+        }
+        let items = list.iter().map(|v| match v {
+            Value::Str(text) => self.coerce_as(item, text),
+            other => Ok(other.clone()),
+        });
+        Value::list(items.collect::<Result<Vec<_>, _>>()?)
     }
 
     fn coerce(&self, param: Option<&Parameter>, text: &str) -> Eval<Value> {
@@ -182,15 +189,15 @@ impl Machine {
                 };
                 Ok(Value::list(vec![item])?)
             }
-            Some(ty) => self.coerce_as(ty, text),
+            Some(ty) => Ok(self.coerce_as(ty, text)?),
         }
     }
 
     /// A word as a value of a type.
-    pub(crate) fn coerce_as(&self, ty: &Type, text: &str) -> Eval<Value> {
+    pub(crate) fn coerce_as(&self, ty: &Type, text: &str) -> Result<Value, ErrorValue> {
         let zone = self.session.host.clock().zone();
         let context = WordContext { cwd: self.place.cwd.path(), local: &zone };
-        Ok(coerce_word(text, ty.word_type(), context)?)
+        coerce_word(text, ty.word_type(), context)
     }
 }
 

@@ -153,24 +153,17 @@ impl Machine {
         if head.contains('/') {
             return error;
         }
-        let hint = match head {
-            "not" => "write !x".to_owned(),
-            "and" => "write `a && b`".to_owned(),
-            "or" => "write `a || b`".to_owned(),
-            "set" => "write `let name = value`, or `env.NAME = \"value\"`".to_owned(),
-            "unset" => "write `env.NAME = null`".to_owned(),
-            "eval" => "write `source FILE`, or `sh { ... }`".to_owned(),
-            _ => {
-                let bound = self.root.names();
-                let callables = bound.iter().filter(|(_, kind)| !kind.is_value()).map(|(name, _)| &**name);
-                let mut candidates: Vec<&str> = callables.collect();
-                standard().command_names().for_each(|name| candidates.push(name));
-                let near = suggest::nearest(head, candidates.into_iter());
-                let Some(near) = near else { return error };
-                format!("did you mean '{near}'?")
-            }
-        };
-        error.with_hint(hint)
+        if let Some(hint) = suggest::command(head) {
+            return error.with_hint(hint);
+        }
+        let bound = self.root.names();
+        let callables = bound.iter().filter(|(_, kind)| !kind.is_value()).map(|(name, _)| &**name);
+        let mut candidates: Vec<&str> = callables.collect();
+        standard().command_names().for_each(|name| candidates.push(name));
+        match suggest::nearest(head, candidates.into_iter()) {
+            Some(near) => error.with_hint(format!("did you mean '{near}'?")),
+            None => error,
+        }
     }
 
     /// A builtin called as a function with values.

@@ -2,7 +2,7 @@
 
 use shoal_value::{ErrorValue, Regex, Str, Value};
 
-use crate::registry::{Args, Flag, Need, Param, Types};
+use crate::registry::{Args, Flag, Param, Types};
 
 /// Something that can be called.
 pub(crate) const FUNCTION: Types = Types::CLOSURE.or(Types::COMMAND);
@@ -23,7 +23,7 @@ pub(crate) const fn optional(name: &'static str, types: Types) -> Param {
 
 /// All positional arguments that are left.
 pub(crate) const fn rest(name: &'static str, types: Types) -> Param {
-    Param { name, types, need: Need::Rest }
+    Param::rest(name, types)
 }
 
 /// Writes a table of methods, one per row with its documentation above it:

@@ -87,7 +87,8 @@ fn run(ctx: &mut Ctx<'_>, target: Value, args: Vec<Value>) -> Eval<Value> {
     let text: Str = path.display().into();
     let extension = text.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ext)| ext.to_owned());
     let runner = extension.as_deref().and_then(runner_of);
-    let exists = ctx.files().meta(ctx.at(&path), true).is_ok();
+    let meta = ctx.files().meta(ctx.at(&path), true).ok();
+    let exists = meta.is_some();
     let is_script = text.contains('/') || text.starts_with(['.', '~']) || runner.is_some() && exists;
     if !is_script {
         return program(ctx.machine(), &text, &[], args);
@@ -102,17 +103,22 @@ fn run(ctx: &mut Ctx<'_>, target: Value, args: Vec<Value>) -> Eval<Value> {
             let words: Vec<Str> = words.iter().map(|w| Str::from(*w)).chain([text]).collect();
             program(ctx.machine(), &words[0], &words[1..], args)
         }
-        (None, true) if has_shebang(ctx, &path)? => {
-            let head: Str = if text.contains('/') { text } else { format!("./{text}").into() };
-            program(ctx.machine(), &head, &[], args)
+        (None, true) => {
+            let Some(interpreter) = interpreter(ctx, &path)? else { return Err(no_runner(&text).into()) };
+            let file: Str = if text.contains('/') { text } else { format!("./{text}").into() };
+            if meta.is_some_and(|meta| meta.executable) {
+                return program(ctx.machine(), &file, &[], args);
+            }
+            let words: Vec<Str> = interpreter.into_iter().chain([file]).collect();
+            program(ctx.machine(), &words[0], &words[1..], args)
         }
-        (None, _) => {
-            let text = format!("{text}: no way to run this file");
-            Err(ErrorValue::new(code::RUNNER_NOT_FOUND, text)
-                .with_hint("give it an extension with a runner (shl, sh, py, js, ...) or a first line `#!`")
-                .into())
-        }
+        (None, false) => Err(no_runner(&text).into()),
     }
+}
+
+fn no_runner(text: &str) -> ErrorValue {
+    ErrorValue::new(code::RUNNER_NOT_FOUND, format!("{text}: no way to run this file"))
+        .with_hint("give it an extension with a runner (shl, sh, py, js, ...) or a first line `#!`")
 }
 
 /// The words before the file; none for a script of the language itself.
@@ -123,11 +129,20 @@ fn runner_of(extension: &str) -> Option<&'static [&'static str]> {
     RUNNERS.iter().find(|(known, _)| *known == extension).map(|(_, words)| *words)
 }
 
-fn has_shebang(ctx: &Ctx<'_>, path: &PathValue) -> Eval<bool> {
+/// The words of the first line `#!` of a file: a program and at most one argument, as the system reads them.
+fn interpreter(ctx: &Ctx<'_>, path: &PathValue) -> Eval<Option<Vec<Str>>> {
     use std::io::Read;
+    /// Longest first line that Linux reads.
+    const LONGEST: u64 = 256;
     let file = ctx.files().open(ctx.at(path), ctx.cancel()).map_err(|e| ctx.file_error(&e, path))?;
-    let mut first = Vec::new();
-    Ok(file.take(2).read_to_end(&mut first).is_ok() && first == b"#!")
+    let mut start = Vec::new();
+    let read = file.take(LONGEST).read_to_end(&mut start);
+    let text = String::from_utf8_lossy(&start);
+    let Some(line) = text.strip_prefix("#!").and_then(|text| text.lines().next()).filter(|_| read.is_ok()) else {
+        return Ok(None);
+    };
+    let words: Vec<Str> = line.trim().splitn(2, char::is_whitespace).map(|word| Str::from(word.trim())).collect();
+    Ok(Some(words).filter(|words| !words[0].is_empty()))
 }
 
 fn program(machine: &mut Machine, head: &Str, before: &[Str], args: Vec<Value>) -> Eval<Value> {

@@ -29,7 +29,7 @@ const CALLABLE: Types = Types::CLOSURE.or(Types::COMMAND);
 const F: &[Param] = &[Param::required("f", CALLABLE)];
 const P: &[Param] = &[Param::required("p", CALLABLE)];
 const N: &[Param] = &[Param::required("n", Types::INT)];
-const D: &[Param] = &[Param::required("d", Types::DURATION)];
+const D: &[Param] = &[Param::interval("d", Types::DURATION)];
 const OTHER: &[Param] = &[Param::required("stream", Types::STREAM)];
 const PATH: &[Param] = &[Param::required("path", Types::STR.or(Types::PATH))];
 
@@ -109,7 +109,7 @@ pub(super) static COMBINATORS: &[Method] = &[
     ),
     row(
         "window",
-        &[Param::required("n", Types::INT.or(Types::DURATION))],
+        &[Param::interval("n", Types::INT.or(Types::DURATION))],
         "Sliding lists of `n` items, or of the items of the last duration.\n\nshoal> [1, 2, 3].stream().window(2).collect()\n[[1, 2], [2, 3]]",
         window,
     ),
@@ -303,7 +303,7 @@ pub(super) static SINKS: &[Method] = &[
 
 pub(super) static FUNCTIONS: &[Function] = &[Function {
     name: "every",
-    params: &[Param::required("interval", Types::DURATION)],
+    params: &[Param::interval("interval", Types::DURATION)],
     gives: Gives::Plain(Types::STREAM),
     touches: Touches::Time,
     doc: "An endless stream of datetimes, one per interval.\n\nshoal> every(1ms).take(2).collect().len()\n2",

@@ -158,12 +158,8 @@ fn check(what: &str, param: &Param, value: Value) -> Result<Value, ErrorValue> {
         #[allow(clippy::cast_precision_loss, reason = "the language converts an int to the nearest float")]
         return Ok(Value::Float(*n as f64));
     }
-    Err(ErrorValue::type_error(format!(
-        "{what}: argument `{}`: expected {}, found {}",
-        param.name,
-        param.types.text(),
-        value.type_name()
-    )))
+    let (name, expected, found) = (param.name, param.types.text(), value.type_name());
+    Err(ErrorValue::new(param.misfit, format!("{what}: argument `{name}`: expected {expected}, found {found}")))
 }
 
 fn unknown(what: &str, params: &[Param], name: &str) -> ErrorValue {

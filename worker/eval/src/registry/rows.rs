@@ -1,6 +1,6 @@
 //! The rows of the tables of builtins.
 
-use shoal_value::{Bytes, Value};
+use shoal_value::{Bytes, Value, code};
 
 use super::{Args, Types};
 use crate::Ctx;
@@ -11,10 +11,12 @@ use crate::unwind::Eval;
 pub struct Param {
     /// Name, as in documentation and named arguments.
     pub name: &'static str,
-    /// Types accepted without conversion; others are `type_error` "argument `x`: expected T, found U".
+    /// Types accepted without conversion; others are an error "argument `x`: expected T, found U".
     pub types: Types,
     /// Whether it must be given.
     pub need: Need,
+    /// Code of the error for another type.
+    pub misfit: &'static str,
 }
 
 /// Whether a parameter must be given.
@@ -31,22 +33,27 @@ pub enum Need {
 impl Param {
     /// A required parameter.
     pub const fn required(name: &'static str, types: Types) -> Self {
-        Self { name, types, need: Need::Required("") }
+        Self { name, types, need: Need::Required(""), misfit: code::TYPE_ERROR }
     }
 
     /// A required parameter; when it is missing the message is "METHOD `requires`", such as "requires a prefix".
     pub const fn required_as(name: &'static str, types: Types, requires: &'static str) -> Self {
-        Self { name, types, need: Need::Required(requires) }
+        Self { name, types, need: Need::Required(requires), misfit: code::TYPE_ERROR }
+    }
+
+    /// A required interval of a stream: a value of another type is `arg_error`, as an interval that is not positive is.
+    pub const fn interval(name: &'static str, types: Types) -> Self {
+        Self { name, types, need: Need::Required(""), misfit: code::ARG_ERROR }
     }
 
     /// An optional parameter.
     pub const fn optional(name: &'static str, types: Types) -> Self {
-        Self { name, types, need: Need::Optional }
+        Self { name, types, need: Need::Optional, misfit: code::TYPE_ERROR }
     }
 
     /// The rest of the positionals.
     pub const fn rest(name: &'static str, types: Types) -> Self {
-        Self { name, types, need: Need::Rest }
+        Self { name, types, need: Need::Rest, misfit: code::TYPE_ERROR }
     }
 }
 

@@ -132,9 +132,10 @@ impl Machine {
         }
         if !code.simple {
             let base = self.stack.len() - n;
-            for (param, slot) in code.params.iter().zip(&mut self.stack[base..]) {
+            for (at, param) in (base..).zip(&code.params) {
                 if param.ty.is_some() {
-                    *slot = admit(param, std::mem::replace(slot, Value::Null))?;
+                    let value = std::mem::replace(&mut self.stack[at], Value::Null);
+                    self.stack[at] = self.admit(param, value)?;
                 }
             }
         }
@@ -171,7 +172,7 @@ impl Machine {
         for (name, value) in given.named {
             let at = params.iter().position(|p| p.name == name);
             let at = at.ok_or_else(|| ErrorValue::arg_error(format!("unknown argument `{name}`")))?;
-            if slots[at].replace(admit(&params[at], value)?).is_some() {
+            if slots[at].replace(self.admit(&params[at], value)?).is_some() {
                 return Err(ErrorValue::arg_error(format!("argument `{name}` is given twice")));
             }
         }
@@ -179,7 +180,7 @@ impl Machine {
         let (mut surplus, total) = (Vec::new(), given.positional.len());
         for value in given.positional {
             match free.next() {
-                Some(at) => slots[at] = Some(admit(&params[at], value)?),
+                Some(at) => slots[at] = Some(self.admit(&params[at], value)?),
                 None if rest.is_some() => surplus.push(value),
                 None => return Err(arity(params.len(), total)),
             }
@@ -204,6 +205,16 @@ impl Machine {
             self.stack.push(Value::list(surplus)?);
         }
         Ok(missing)
+    }
+
+    /// An argument as the type of its parameter.
+    pub(super) fn admit(&self, param: &Parameter, value: Value) -> Result<Value, ErrorValue> {
+        let Some(ty) = &param.ty else { return Ok(value) };
+        let value = match &ty.item {
+            Some(item) => self.coerce_items(item, value)?,
+            None => value,
+        };
+        admit_as(&param.name, ty, value)
     }
 
     /// Calls a value from native code.
@@ -249,14 +260,6 @@ pub(crate) fn arity(params: usize, given: usize) -> ErrorValue {
 
 pub(crate) fn not_callable(value: &Value) -> ErrorValue {
     ErrorValue::type_error(format!("{} is not callable", value.type_name()))
-}
-
-/// An argument as the type of its parameter.
-pub(crate) fn admit(param: &Parameter, value: Value) -> Result<Value, ErrorValue> {
-    match &param.ty {
-        None => Ok(value),
-        Some(ty) => admit_as(&param.name, ty, value),
-    }
 }
 
 fn admit_as(name: &str, ty: &Type, value: Value) -> Result<Value, ErrorValue> {

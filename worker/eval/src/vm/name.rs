@@ -51,9 +51,10 @@ impl Machine {
         let error = self.undefined(name);
         match (name, &error.hint) {
             (_, Some(_)) => error,
-            ("print" | "println" | "puts", None) => {
-                error.with_hint("write `echo (x)`; a program's last value is shown")
-            }
+            ("print" | "println" | "puts" | "throw", None) => match suggest::command(name) {
+                Some(hint) => error.with_hint(hint),
+                None => error,
+            },
             (_, None) if standard().methods(name).is_some() => error.with_hint(format!("it is a method: `x.{name}()`")),
             (_, None) => error,
         }
@@ -66,7 +67,10 @@ impl Machine {
         let hint = match (near, program) {
             (_, true) => format!("a program of that name exists: write (^{name})"),
             (Some(near), false) => format!("did you mean `{near}`?"),
-            (None, false) => return error,
+            (None, false) => match suggest::value(name) {
+                Some(hint) => hint.to_owned(),
+                None => return error,
+            },
         };
         error.with_hint(hint)
     }
@@ -149,6 +153,7 @@ impl Machine {
         }
         let name = linked.name(site.name).clone();
         let given = Given { positional: self.take(site.positional), named };
+        let with_block = matches!(given.positional.as_slice(), [Value::Closure(_)]);
         if let Some(function) = standard().function(&name) {
             let args = Args::bind(&name, function.params, given, "")?;
             return (function.run)(&mut Ctx::new(self), args).map(Call::Done);
@@ -159,7 +164,11 @@ impl Machine {
         if self.find_bare_program(&name)?.is_some() {
             return self.call_program(&name, given).map(Call::Done);
         }
-        Err(self.undefined_callee(&name).into())
+        let error = self.undefined_callee(&name);
+        Err(match (&error.hint, with_block) {
+            (None, true) => error.with_hint(format!("a function is declared with `fn {name}() {{ ... }}`")).into(),
+            _ => error.into(),
+        })
     }
 
     /// Calls a method from native code.

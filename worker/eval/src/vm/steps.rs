@@ -247,7 +247,7 @@ impl Machine {
             }
             Op::SetParam(param) => {
                 let value = self.pop();
-                let value = super::bind::admit(&code.params[param as usize], value)?;
+                let value = self.admit(&code.params[param as usize], value)?;
                 self.stack[base + param as usize] = value;
             }
             Op::Spawn(at) => {

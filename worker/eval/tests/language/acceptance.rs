@@ -35,6 +35,8 @@ fn holds(wanted: &str, verdict: &Verdict, cwd: &str) -> bool {
 #[test]
 fn positions_decide_whether_a_failure_raises() {
     check(&[
+        ("(sh { printf a; exit 3 }).stdout().len()", "1"),
+        ("(sh { printf ab >&2; exit 3 }).stderr().str()", "\"ab\""),
         ("let probe = (^false)\n{ probe, answer: 42 }", "{probe: outcome(status: 1, ok: false), answer: 42}"),
         ("^false\n42", "! cmd_failed exited with status 1"),
         ("fn f() { ^false }\nf()\n\"late\"", "! cmd_failed"),
@@ -90,6 +92,13 @@ fn functions_bind_arguments() {
         ("fn b(a: int, b: int = a + 1) { b }\nb(4, 9)", "9"),
         ("fn r(...xs: int) { xs }\nr(1, 2)", "[1, 2]"),
         ("fn r(...xs: list<int>) { xs }\nr 1 2", "[1, 2]"),
+        ("fn f(xs: list<int>) { xs }\nf([\"1\", 2])", "[1, 2]"),
+        ("fn f(xs: list<int>) { xs }\nf(xs: [\"1\"])", "[1]"),
+        ("fn f(xs: list<int>) { xs }\nf ([\"1\", \"2\"])", "[1, 2]"),
+        ("fn f(xs: list<int>) { xs }\nf([\"many\"])", "! arg_error expected int, found \"many\""),
+        ("fn f(xs: list<str>) { xs }\nf([\"1\"])", "[\"1\"]"),
+        ("fn f(xs: list<duration>) { xs }\nf([\"2m\"])", "[2m]"),
+        ("fn f(x: int) { x }\nf(\"1\")", "! arg_error expected int, found str"),
         ("fn f(a, b) { a }\nf(1)", "! arg_error missing argument `b`"),
         ("fn f(a, b) { a }\nf(1, 2, 3)", "! arg_error expected 2 arguments, got 3"),
         ("fn f(a) { a }\nf(b: 1)", "! arg_error unknown argument `b`"),

@@ -8,6 +8,7 @@ mod benches;
 mod cases;
 mod channels;
 mod effects;
+mod hints;
 mod limits;
 mod session;
 mod verdict;

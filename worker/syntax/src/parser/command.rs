@@ -62,9 +62,13 @@ impl Parser<'_> {
         let span = self.span_from(at);
         match self.byte(self.pos) {
             b'{' => Err(teach::no_brace_expansion(self.src, at, self.pos).into()),
-            b'(' | b'"' | b'\'' => Err(Diag::new(at..self.pos + 1, "the name of a command is one plain word")
-                .hint("for a computed name write `run(name, args...)`")
-                .into()),
+            b'(' | b'"' | b'\'' => {
+                let hint = match (self.byte(self.pos), &self.src[at..self.pos]) {
+                    (b'"' | b'\'', "f" | "r" | "b" | "u") => "strings have no prefix: \"{x}\" has holes, '...' is raw",
+                    _ => "for a computed name write `run(name, args...)`",
+                };
+                Err(Diag::new(at..self.pos + 1, "the name of a command is one plain word").hint(hint).into())
+            }
             _ => Ok(Head { path: self.is_path_head(at), text, span }),
         }
     }

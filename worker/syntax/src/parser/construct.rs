@@ -1,7 +1,7 @@
 //! `if`, `match`, `try`, `with`, `spawn`.
 
 use super::names::Bound;
-use super::{Context, Parse, Parser};
+use super::{Context, Parse, Parser, teach};
 use crate::Diag;
 use crate::ast::{Expr, ExprKind, Ident, MatchArm, Name, Pattern};
 use crate::lex::Tok;
@@ -45,7 +45,11 @@ impl Parser<'_> {
         self.eat_word("match");
         let scrutinee = Box::new(self.head_expr()?);
         if !self.at_op("{") {
-            return Err(self.missing_block());
+            let mut reject = self.missing_block();
+            if self.at_word("with") || self.at_word("of") || self.at_word("in") {
+                reject.diag.hint = Some(teach::MATCH_FORM.to_owned());
+            }
+            return Err(reject);
         }
         self.expect_op("{")?;
         let cx = Context { item: self.cx.item, ..Context::default() };
@@ -123,6 +127,11 @@ impl Parser<'_> {
                 });
             }
         };
+        if self.at_op("(") {
+            let at = self.next_start();
+            let text = "the name after `catch` has no parentheses";
+            return Err(Diag::new(at..at + 1, text).hint("`try { ... } catch e { ... }`").into());
+        }
         let binder = self.try_binder()?;
         self.scopes.open();
         if let Some(binder) = &binder {

@@ -1,6 +1,5 @@
 //! What to say when something does not fit, and where to take up reading again.
 
-use super::names::Bound;
 use super::{Parse, Parser, Reject, teach};
 use crate::Diag;
 use crate::ast::{Expr, ExprKind, Stmt, StmtKind};
@@ -99,7 +98,7 @@ impl Parser<'_> {
         }
         let (what, found) = (format!("expected {expected}"), self.shown(token));
         let mut diag = Diag::new(token.start..token.end, format!("{what}, found {found}"));
-        diag.hint = self.word_operator_hint(token);
+        diag.hint = self.word_operator_hint(token).or_else(|| self.foreign_operand_hint(token));
         diag.into()
     }
 
@@ -157,7 +156,7 @@ impl Parser<'_> {
             }
             Err(reject) => return reject,
         };
-        if let Some(diag) = self.foreign_token(token) {
+        if let Some(diag) = self.foreign_token(token).or_else(|| self.after_block(token)) {
             return diag.into();
         }
         match token.kind {
@@ -191,6 +190,9 @@ impl Parser<'_> {
                 format!("for a command write `^{text} {rest}`, or wrap the command in parentheses")
             }
             _ if rest.starts_with("->") => "a lambda is written `x => x + 1`".to_owned(),
+            _ if rest.starts_with("=~") => {
+                "a text is matched by `.contains(re\"...\")` and `.capture(re\"...\")`".to_owned()
+            }
             StmtKind::Expr(expr) if is_words(expr) && expr.span.text(self.src).starts_with('!') => {
                 let words = expr.span.text(self.src)[1..].trim_start();
                 format!("wrap the command in parentheses: `!({words} {rest})`")
@@ -222,76 +224,12 @@ impl Parser<'_> {
         if self.byte(line) != b'\n' && !reject.diag.what.starts_with("no ") {
             let hint = match self.byte(line) {
                 b'=' => "the body is a block: `fn f(x) { x + 1 }`; a lambda is written `x => x + 1`",
+                b':' => "what follows goes in braces: `if c { a }`",
                 _ => "a command goes in parentheses here: `if (cmd word) { }`",
             };
             reject.diag.hint.get_or_insert_with(|| hint.to_owned());
         }
         reject
-    }
-
-    /// Statements of other languages, recognised by their first word.
-    pub(super) fn foreign_statement(&mut self, start: usize) -> Parse<()> {
-        let end = lex::ident_end(self.src, start);
-        let word = &self.src[start..end];
-        if word.is_empty() || self.scopes.bound(word).is_some_and(|bound| bound == Bound::Command) {
-            return self.foreign_start(start);
-        }
-        let after = self.skip(end, false);
-        let glued = self.byte(end);
-        if vocab::BLOCK_WORDS.contains(&word)
-            && self.scopes.bound(word).is_none()
-            && !matches!(glued, b'.' | b'(' | b'=')
-        {
-            let ends = matches!(self.byte(after), 0 | b'\n' | b';' | b'}' | b')');
-            if ends || matches!(word, "then" | "do" | "elif") {
-                return Err(teach::block_word(word, start).into());
-            }
-        }
-        if matches!(word, "def" | "function") && after > end && self.scopes.bound(word).is_none() {
-            let name_end = lex::ident_end(self.src, after);
-            let next = self.skip(name_end, false);
-            if name_end > after && matches!(self.byte(next), b'(' | b'{') {
-                return Err(teach::foreign_fn(self.src, start, &self.src[after..name_end]).into());
-            }
-        }
-        for (sign, up) in [("++", true), ("--", false)] {
-            let stops = |at: usize| matches!(self.byte(at), 0 | b'\n' | b';' | b'}');
-            if self.rest(end).starts_with(sign) && !matches!(word, "g" | "c" | "clang") {
-                let next = lex::skip_blank(self.src, end + 2, false, |_, _| {});
-                if stops(next) {
-                    return Err(teach::increment(word, start, end + 2, up).into());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn foreign_start(&self, start: usize) -> Parse<()> {
-        match self.byte(start) {
-            b'}' => Err(Diag::new(start..start + 1, "unexpected `}`").hint("there is no block to close here").into()),
-            b'|' => Err(teach::no_pipe(start, start + 1).into()),
-            b'.' => teach::dot_command(self.src, start).map_or(Ok(()), |diag| Err(diag.into())),
-            _ => Ok(()),
-        }
-    }
-
-    /// `x++` in an expression.
-    pub(super) fn increment(&self, left: &Expr, token: Token) -> Parse<()> {
-        let (sign, up) = match token.kind {
-            Tok::Op("+") => ("++", true),
-            Tok::Op("-") => ("--", false),
-            _ => return Ok(()),
-        };
-        if !self.rest(token.start).starts_with(sign) {
-            return Ok(());
-        }
-        let next = lex::skip_blank(self.src, token.start + 2, false, |_, _| {});
-        let ends = next >= self.src.len() || matches!(self.byte(next), b'\n' | b';' | b'}' | b')' | b']' | b',');
-        if !up && !ends {
-            return Ok(());
-        }
-        let name = left.span.text(self.src);
-        Err(teach::increment(name, token.start, token.start + 2, up).into())
     }
 
     /// Adds to the mistake in a construct's head that a command there needs parentheses, if it looks like one.
@@ -309,21 +247,6 @@ impl Parser<'_> {
             reject.diag.hint = Some(format!("a command goes in parentheses here: `({command})`"));
         }
         reject
-    }
-
-    /// Whether `[ ... ]` or `[[ ... ]]` as a test of other shells may start here.
-    pub(super) fn test_bracket(&self, at: usize) -> bool {
-        let line = self.rest(at).lines().next().unwrap_or("");
-        let Some(inside) = line.strip_prefix("[[").or_else(|| line.strip_prefix('[')) else { return false };
-        let words: Vec<&str> = inside.split(']').next().unwrap_or("").split_whitespace().collect();
-        let flag = |word: &str| {
-            let letters = word.strip_prefix('-').unwrap_or("");
-            !letters.is_empty() && letters.len() <= 2 && letters.bytes().all(|byte| byte.is_ascii_lowercase())
-        };
-        inside.starts_with([' ', '\t'])
-            && words
-                .iter()
-                .any(|word| flag(word) || word.contains('$') || matches!(*word, "=" | "==" | "!=" | "=~" | "!"))
     }
 }
 

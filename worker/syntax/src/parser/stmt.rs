@@ -133,7 +133,12 @@ impl Parser<'_> {
                     .hint(format!("`env.{name} = \"1\"` for the environment, `export let {name} = ...` for a module"))
                     .into())
             }
-            _ => Err(self.unexpected("`let`, `var` or `fn` after `export`")),
+            _ => {
+                let mut reject = self.unexpected("`let`, `var` or `fn` after `export`");
+                let hint = "programs see all variables of the environment: `env.NAME = \"value\"` sets one";
+                reject.diag.hint.get_or_insert_with(|| hint.to_owned());
+                Err(reject)
+            }
         }
     }
 
@@ -196,11 +201,20 @@ impl Parser<'_> {
     }
 
     fn for_statement(&mut self) -> Parse<StmtKind> {
+        let at = self.next_start();
+        if self.byte(at) == b'(' {
+            return Err(Diag::new(at..at + 1, "the head of a `for` has no parentheses")
+                .hint("`for x in xs { }`")
+                .into());
+        }
         let pattern = self.binding_pattern()?;
         if !self.eat_word("in") {
-            return Err(self.unexpected("`in`"));
+            return Err(self.foreign_for());
         }
         let start = self.next_start();
+        if let Some(diag) = teach::bare_glob(self.src, start) {
+            return Err(diag.into());
+        }
         let iter = self.head_expr()?;
         if let Some(diag) = teach::word_list(self.src, start, self.pos) {
             return Err(diag.into());
@@ -232,6 +246,9 @@ impl Parser<'_> {
             Tok::Op("/=") => AssignOp::Div,
             _ => AssignOp::Set,
         };
+        if let (Target::Env(variable), true) = (&target, op != AssignOp::Set) {
+            return Err(teach::compound_env(&variable.name, self.text(token), token).into());
+        }
         self.take(token);
         let glued = self.byte(token.end) == b'(' && self.src[..token.start].ends_with(&*name.name);
         match self.expr_after_newlines() {

@@ -36,10 +36,12 @@ fn sigil(src: &str, at: usize) -> Diag {
     let end = lex::ident_end(src, name_at);
     let name = &src[name_at..end];
     let close = usize::from(rest.starts_with('{') && src[end..].starts_with('}'));
-    let hint = if name.is_empty() {
-        "variables have no sigil: write the name; among words write `(name)`".to_owned()
-    } else {
-        format!("write `{name}`, among words `({name})`; a variable of the environment is `env.{name}`")
+    let hint = match (name, src[name_at..].chars().next()) {
+        ("", Some('?')) => "the status is a field: `let r = (cmd)`, then `r.status`, `r.ok`".to_owned(),
+        ("", Some('@' | '*' | '#' | '0'..='9')) => "the arguments of a script are the list `args`".to_owned(),
+        ("", Some('$')) => "the number of this process is `os.pid()`".to_owned(),
+        ("", _) => "variables have no sigil: write the name; among words write `(name)`".to_owned(),
+        (name, _) => format!("write `{name}`, among words `({name})`; a variable of the environment is `env.{name}`"),
     };
     Diag::new(at..end + close, "no sigil: variables are written without `$`").hint(hint)
 }
@@ -169,6 +171,13 @@ pub(crate) fn word_list(src: &str, start: usize, end: usize) -> Option<Diag> {
     Some(diag.hint(format!("`for x in [{items}] {{ }}`")))
 }
 
+/// `env.NAME += value`
+pub(crate) fn compound_env(name: &str, op: &str, token: Token) -> Diag {
+    let sign = op.trim_end_matches('=');
+    Diag::new(token.start..token.end, "a variable of the environment is assigned with `=` only")
+        .hint(format!("`env.{name} = env.{name} {sign} ...`; its value is text, or null if it is not set"))
+}
+
 /// `alias ll='ls -l'`
 pub(crate) fn quoted_alias(src: &str, name: &str, open: usize, quote: u8) -> Diag {
     let rest = &src[open + 1..];
@@ -195,6 +204,18 @@ pub(crate) fn ternary(src: &str, at: usize) -> Diag {
     Diag::new(at..at + 1, "no ternary operator").hint("`if x { a } else { b }`")
 }
 
+/// `for f in *.txt`
+pub(crate) fn bare_glob(src: &str, at: usize) -> Option<Diag> {
+    let word = src[at..].split(|c: char| c.is_whitespace() || matches!(c, '{' | ';')).next()?;
+    let is_glob = word.starts_with('*') && !word[1..].starts_with(' ') && word.len() > 1;
+    let text = "expected an expression, found a pattern of files";
+    is_glob.then(|| Diag::new(at..at + word.len(), text).hint(format!("`for f in glob(\"{word}\") {{ }}`")))
+}
+
+/// The form of a `match`.
+pub(crate) const MATCH_FORM: &str = "`match v { \"a\" => x; _ => y }`";
+
+/// `x++`, `x--`
 pub(crate) fn increment(name: &str, start: usize, end: usize, up: bool) -> Diag {
     let (what, op) = if up { ("increment", "+=") } else { ("decrement", "-=") };
     let message = if up { "no increment operator".to_owned() } else { format!("no increment operator or {what}") };

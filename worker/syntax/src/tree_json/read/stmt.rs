@@ -22,11 +22,13 @@ pub(super) fn stmt(node: Node<'_>) -> Read<Stmt> {
             StmtKind::Alias { name: node.ident("name")?, target: Arc::new(node.child("target", command::call)?) }
         }
         "use" => use_stmt(node)?,
-        "assign" => StmtKind::Assign {
-            target: target(node)?,
-            op: assign_op(node.str("op")?)?,
-            value: node.child("value", expr::expr)?,
-        },
+        "assign" => {
+            let (target, op) = (target(node)?, assign_op(node.str("op")?)?);
+            if matches!(target, Target::Env(_)) && op != AssignOp::Set {
+                return malformed("set for a field of `env`").map_err(|error: super::Malformed| error.inside("op"));
+            }
+            StmtKind::Assign { target, op, value: node.child("value", expr::expr)? }
+        }
         "return" => StmtKind::Return(node.optional("value", expr::expr)?),
         "break" => StmtKind::Break,
         "continue" => StmtKind::Continue,
