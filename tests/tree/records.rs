@@ -66,6 +66,16 @@ fn records_are_read_through_the_kernel_and_without_one_from_the_files() {
     assert_eq!(json_said(&place, &["history", "pin", hash])["pinned"], true);
     assert_eq!(json_said(&place, &["history", "gc", "--budget", "0"])["dry_run"], true);
     assert_eq!(json_said(&place, &["history", "unpin", hash])["pinned"], false);
+    let output = |place: &Place| json_said(place, &["history", "show", &id])["outputs"][0].clone();
+    let kept = output(&place);
+    assert_eq!((&kept["available"], &kept["aged_out"]), (&json!(true), &json!(false)), "{kept}");
+    assert!(kept["stored_len"].as_u64().is_some_and(|len| len > 0), "{kept}");
+    assert_eq!(json_said(&place, &["history", "gc", "--budget", "0", "--apply"])["dry_run"], false);
+    let gone = output(&place);
+    assert_eq!(
+        (&gone["available"], &gone["aged_out"], &gone["stored_len"]),
+        (&json!(false), &json!(true), &json!(null))
+    );
     let listed = json_said(&place, &["--json", "token", "list"]);
     let of_online = listed["tokens"].as_array().expect("tokens").iter().find(|t| t["principal"] == "agent:online");
     let revoked = of_online.expect("listed")["id"].as_str().expect("an id").to_owned();
@@ -81,7 +91,8 @@ fn records_are_read_through_the_kernel_and_without_one_from_the_files() {
     let admin = human.ok("journal.query", json!({"kinds": ["admin"]}));
     let methods: Vec<&str> =
         admin.as_array().expect("rows").iter().rev().filter_map(|row| row["detail"]["method"].as_str()).collect();
-    let expected = ["token.create", "token.create", "journal.pin", "journal.gc", "journal.unpin", "token.revoke"];
+    let expected =
+        ["token.create", "token.create", "journal.pin", "journal.gc", "journal.unpin", "journal.gc", "token.revoke"];
     assert_eq!(methods, expected, "{admin}");
     let attach =
         |bearer: &str| kernel.connect().call("session.attach", json!({"session": "s", "token": bearer.trim()}));

@@ -1,12 +1,12 @@
 //! Reading rows.
 
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, params, params_from_iter};
 use serde_json::Value;
 
 use crate::chain;
 use crate::error::JournalError;
-use crate::row::{Row, StoredOutput};
+use crate::row::{Kept, Row, StoredOutput};
 
 /// Kinds shown when a query names none.
 const DEFAULT_KINDS: [&str; 6] = ["exec", "statement", "plan", "approval", "denial", "pty"];
@@ -40,6 +40,8 @@ pub struct Query {
     pub before: Option<i64>,
     /// 0 counts as 100.
     pub limit: u64,
+    /// Whether outputs tell if their bytes are still stored.
+    pub stored: bool,
     /// Only rows whose owner or principal this is.
     pub visible_to: Option<String>,
 }
@@ -56,7 +58,12 @@ pub(crate) fn run(db: &Connection, query: &Query) -> Result<Vec<Row>, JournalErr
     let mut rows = Vec::new();
     let mut bytes = 0usize;
     while let Some(found) = cursor.next()? {
-        let row = read(db, found)?;
+        let mut row = read(db, found)?;
+        if query.stored {
+            for output in &mut row.outputs {
+                output.bytes = kept(db, &output.hash)?;
+            }
+        }
         bytes = bytes.saturating_add(row.weight());
         if bytes > MAX_BYTES && !rows.is_empty() {
             break;
@@ -64,6 +71,14 @@ pub(crate) fn run(db: &Connection, query: &Query) -> Result<Vec<Row>, JournalErr
         rows.push(row);
     }
     Ok(rows)
+}
+
+/// Looks for the bytes of an output without counting as a use of them.
+fn kept(db: &Connection, hash: &str) -> Result<Kept, JournalError> {
+    let Some(digest) = chain::unhex(hash) else { return Ok(Kept::Gone) };
+    let mut statement = db.prepare_cached("SELECT stored_len FROM blob WHERE hash = ?1")?;
+    let len = statement.query_row(params![digest], |found| found.get(0)).optional()?;
+    Ok(len.map_or(Kept::Gone, Kept::Stored))
 }
 
 fn build(query: &Query) -> (String, Vec<Sql>) {

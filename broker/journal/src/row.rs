@@ -197,6 +197,20 @@ pub struct StoredOutput {
     pub len: i64,
     /// Meta.
     pub meta: Option<Value>,
+    /// Whether its bytes are still there.
+    pub bytes: Kept,
+}
+
+/// What is known of the bytes of an output.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kept {
+    /// Nobody asked.
+    #[default]
+    Unknown,
+    /// Collected.
+    Gone,
+    /// They take so many bytes in the store.
+    Stored(i64),
 }
 
 impl StoredOutput {
@@ -210,10 +224,12 @@ impl StoredOutput {
     pub(crate) fn list(text: Option<String>) -> Vec<Self> {
         let Some(text) = text else { return Vec::new() };
         let read = serde_json::from_str::<Vec<(String, String, i64, Option<Value>)>>(&text);
-        let list = read.map(|list| list.into_iter().map(|(kind, hash, len, meta)| Self { kind, hash, len, meta }));
+        let bytes = Kept::Unknown;
+        let list =
+            read.map(|list| list.into_iter().map(|(kind, hash, len, meta)| Self { kind, hash, len, meta, bytes }));
         match list {
             Ok(list) if list.len() > 0 => list.collect(),
-            Ok(_) | Err(_) => vec![Self { kind: text, hash: String::new(), len: -1, meta: None }],
+            Ok(_) | Err(_) => vec![Self { kind: text, hash: String::new(), len: -1, meta: None, bytes }],
         }
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use crate::chain::{self, Digest, Head, Part, Verified};
 use crate::error::JournalError;
 use crate::log_length::LogLength;
-use crate::row::{Closing, Ended, NewRow, OutputData, Row, StoredOutput};
+use crate::row::{Closing, Ended, Kept, NewRow, OutputData, Row, StoredOutput};
 use crate::{cas, fs, query, schema};
 
 /// How much room journal and content store take.
@@ -172,6 +172,7 @@ impl Store {
                 hash: chain::hex(&hash),
                 len,
                 meta: output.meta.clone(),
+                bytes: Kept::Unknown,
             });
         }
         Ok((stored, hashes))

@@ -6,14 +6,13 @@ use shoal_wire::params::journal::{JournalGc, JournalQuery};
 use crate::chain::Verified;
 use crate::gc::{GcReport, GcRequest};
 use crate::query::Query;
-use crate::row::Row;
+use crate::row::{Kept, Row, StoredOutput};
 use crate::tokens::Token;
 
 impl Row {
     /// The wire row. `path` makes the wire form of a path from its bytes.
     pub fn to_wire(&self, path: impl Fn(&[u8]) -> Value) -> Value {
-        let outputs: Vec<Value> =
-            self.outputs.iter().map(|o| json!({"kind": o.kind, "hash": o.hash, "len": o.len})).collect();
+        let outputs: Vec<Value> = self.outputs.iter().map(StoredOutput::to_wire).collect();
         json!({
             "id": self.id, "kind": self.kind, "parent_id": self.parent, "session": self.session, "owner": self.owner,
             "principal": self.principal, "ts": self.ts, "dur_ns": self.dur_ns, "cwd": path(&self.cwd),
@@ -21,6 +20,20 @@ impl Row {
             "status": self.status, "ok": self.ok, "ended": self.ended, "key": self.key, "outputs": outputs,
             "detail": self.detail, "prev": self.prev, "digest": self.digest,
         })
+    }
+}
+
+impl StoredOutput {
+    fn to_wire(&self) -> Value {
+        let mut output = json!({"kind": self.kind, "hash": self.hash, "len": self.len});
+        let stored = match self.bytes {
+            Kept::Unknown => return output,
+            Kept::Gone => Value::Null,
+            Kept::Stored(len) => len.into(),
+        };
+        output["stored_len"] = stored;
+        output["meta"] = self.meta.clone().unwrap_or_default();
+        output
     }
 }
 
@@ -38,6 +51,7 @@ impl Query {
             kinds: wanted.kinds.iter().flatten().map(|kind| kind.0.to_owned()).collect(),
             before: wanted.before,
             limit: wanted.rows(),
+            stored: wanted.stored,
             visible_to,
         }
     }

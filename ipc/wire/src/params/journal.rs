@@ -60,6 +60,8 @@ params! {
         opt before: i64,
         /// Rows at most; see [`JournalQuery::rows`].
         opt limit: u64,
+        /// Whether each output has what is known of its bytes: `stored_len` (null once they were collected) and `meta`.
+        def stored: bool = false,
     }
 }
 

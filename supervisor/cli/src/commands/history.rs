@@ -168,7 +168,7 @@ fn quoted(text: &str) -> String {
 }
 
 async fn row_of(records: &Records, id: i64) -> Result<Value, Fail> {
-    let params = json!({"before": id.saturating_add(1), "limit": 1, "kinds": ALL_KINDS});
+    let params = json!({"before": id.saturating_add(1), "limit": 1, "kinds": ALL_KINDS, "stored": true});
     let rows = records.ask("journal.query", params).await?;
     let row = rows.as_array().and_then(|rows| rows.first()).filter(|row| row["id"] == json!(id));
     row.cloned().ok_or_else(|| Fail::Said(format!("no row {id} that you may see")))
@@ -176,6 +176,7 @@ async fn row_of(records: &Records, id: i64) -> Result<Value, Fail> {
 
 fn filter_params(filter: &HistoryFilter) -> Value {
     let mut params = Map::new();
+    params.insert("stored".to_owned(), true.into());
     let mut set = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             params.insert(name.into(), value);
@@ -192,7 +193,7 @@ fn filter_params(filter: &HistoryFilter) -> Value {
 }
 
 /// A row as `--json` shows it: the wire row with the time as `ts_ns`, the directory as text, and per output what is known
-/// of its bytes; a kernel does not tell whether they are still there, `blob.get` does.
+/// of its bytes.
 fn entry(row: &Value) -> Value {
     let mut entry = row.clone();
     if let Some(members) = entry.as_object_mut() {
@@ -201,9 +202,9 @@ fn entry(row: &Value) -> Value {
         members.insert("cwd".to_owned(), row["cwd"]["display"].clone());
     }
     for output in entry["outputs"].as_array_mut().into_iter().flatten() {
-        let len = output["len"].clone();
-        *output = json!({"kind": output["kind"], "hash": output["hash"], "stored_len": len,
-            "available": null, "aged_out": null, "meta": output.get("meta")});
+        let available = !output["stored_len"].is_null();
+        *output = json!({"kind": output["kind"], "hash": output["hash"], "stored_len": output["stored_len"],
+            "available": available, "aged_out": !available, "meta": output["meta"]});
     }
     entry
 }
@@ -239,10 +240,16 @@ mod tests {
 
     #[test]
     fn entries_have_plain_directories_and_times() {
-        let row = json!({"id": 1, "ts": 5, "cwd": {"display": "/srv"}, "outputs": [{"kind": "value", "hash": "ab", "len": 3}]});
+        let row = json!({"id": 1, "ts": 5, "cwd": {"display": "/srv"}, "outputs": [
+            {"kind": "value", "hash": "ab", "len": 3, "stored_len": 2, "meta": {"truncated": true}},
+            {"kind": "stdout", "hash": "cd", "len": 3, "stored_len": null, "meta": null}]});
         let entry = entry(&row);
         assert_eq!((&entry["ts_ns"], &entry["cwd"], entry.get("ts")), (&json!(5), &json!("/srv"), None));
-        assert_eq!(entry["outputs"][0]["stored_len"], json!(3));
+        let kept = json!({"kind": "value", "hash": "ab", "stored_len": 2, "available": true, "aged_out": false,
+            "meta": {"truncated": true}});
+        let gone = json!({"kind": "stdout", "hash": "cd", "stored_len": null, "available": false, "aged_out": true,
+            "meta": null});
+        assert_eq!(entry["outputs"], json!([kept, gone]));
     }
 
     #[test]
