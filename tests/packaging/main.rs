@@ -85,6 +85,33 @@ fn the_tarball_works_for_one_user_and_goes() {
 }
 
 #[test]
+fn a_build_is_installed_works_and_goes() {
+    let place = Place::new();
+    let home = place.path("home");
+    // A build directory whose release programs are those of this build.
+    let target = place.path("run").join("target");
+    std::fs::create_dir(&target).expect("a directory");
+    let install = |words: &[&str]| {
+        let mut command = Command::new(repository().join("packaging/install"));
+        // Not the kernel of whoever runs the tests.
+        command.args(words).env("HOME", &home).env("XDG_RUNTIME_DIR", place.path("run"));
+        let output = command.env("CARGO_TARGET_DIR", &target).output();
+        let output = output.expect("the installer runs");
+        let said = [&output.stdout[..], &output.stderr[..]].concat();
+        (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    };
+    let (code, said) = install(&[]);
+    assert!(code == Some(1) && said.contains("cargo build --release --workspace --bins"), "{said}");
+    std::os::unix::fs::symlink(shoal_harness::programs::built(), target.join("release")).expect("a link");
+    let (code, said) = install(&[]);
+    assert!(code == Some(0) && said.contains("shoal exec '6 * 7'"), "{said}");
+    assert_eq!(run(Command::new(home.join(".local/bin/shoal")).arg("--version")).split(' ').next(), Some("shoal"));
+    let (code, said) = install(&["--uninstall"]);
+    assert!(code == Some(0) && said.contains("state and configuration are kept"), "{said}");
+    assert!(!home.join(".local/bin").exists() && !home.join(".local/libexec").exists());
+}
+
+#[test]
 fn the_user_service_under_a_real_systemd() {
     if needs_root() {
         return;
