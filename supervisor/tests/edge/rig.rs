@@ -1,5 +1,6 @@
 //! A kernel in a directory of its own, and the test's side of its roles.
 
+use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -83,6 +84,15 @@ pub(crate) struct Rig {
     pub(crate) dir: PathBuf,
     pub(crate) kernel: Option<Child>,
     scripts: UnixListener,
+    /// Roles that came while another was waited for.
+    early: RefCell<Vec<Arrived>>,
+}
+
+/// A role that reported itself.
+struct Arrived {
+    report: String,
+    edge: OwnedFd,
+    script: UnixStream,
 }
 
 impl Rig {
@@ -100,7 +110,7 @@ impl Rig {
             std::fs::hard_link(&fake, bin.join(format!("shoal-{role}"))).unwrap();
         }
         let scripts = UnixListener::bind(bin.join("script.sock")).unwrap();
-        Self { dir, kernel: None, scripts }
+        Self { dir, kernel: None, scripts, early: RefCell::default() }
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -149,7 +159,24 @@ impl Rig {
         self.role("shoal-launcher")
     }
 
+    /// The next role of a name, in whatever order others come.
     fn role<Tx: Message, Rx: Message>(&self, name: &str) -> Role<Tx, Rx> {
+        let is_it = |role: &Arrived| role.report.starts_with(name);
+        let mut early = self.early.borrow_mut();
+        let found = early.iter().position(is_it).map(|at| early.remove(at));
+        let Arrived { report, edge, script } = found.unwrap_or_else(|| {
+            loop {
+                let role = self.arrival(name);
+                if is_it(&role) {
+                    return role;
+                }
+                early.push(role);
+            }
+        });
+        Role { edge: Chan::from_fd(edge).unwrap(), report, script }
+    }
+
+    fn arrival(&self, name: &str) -> Arrived {
         use std::os::fd::AsFd;
         let want = shoal_sys::poll::Ready::READ;
         assert!(shoal_sys::poll::wait(self.scripts.as_fd(), want, Some(LONG)).unwrap(), "no {name} came");
@@ -157,8 +184,7 @@ impl Rig {
         let mut buffer = [0; 512];
         let mut got = shoal_sys::socket::recv(&script, &mut buffer, true).unwrap();
         let report = String::from_utf8_lossy(&buffer[..got.len]).into_owned();
-        assert!(report.starts_with(name), "{report}");
-        Role { edge: Chan::from_fd(got.fds.pop().unwrap()).unwrap(), report, script }
+        Arrived { report, edge: got.fds.pop().unwrap(), script }
     }
 
     /// Orders a session and brings it up; its id, the broker's ends and its launcher.
