@@ -11,24 +11,30 @@ pub(crate) fn push_str(out: &mut Vec<u8>, text: &str) {
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
-    for ch in text.chars() {
-        match ch {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            ch if u32::from(ch) < 0x20 => push_escape(&mut out, ch),
-            ch => out.push(ch),
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.push_str(&text[plain..at]);
+        plain = at + 1;
+        match byte {
+            b'"' => out.push_str("\\\""),
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            control => push_escape(&mut out, control),
         }
     }
+    out.push_str(&text[plain..]);
     out.push('"');
     out
 }
 
-fn push_escape(out: &mut String, ch: char) {
+fn push_escape(out: &mut String, control: u8) {
     // Writing to a string cannot fail.
-    if write!(out, "\\u{:04x}", u32::from(ch)).is_err() {
+    if write!(out, "\\u{control:04x}").is_err() {
         out.push('?');
     }
 }

@@ -44,11 +44,11 @@ pub(crate) trait Sink {
     }
 
     /// Adds an integer.
-    fn integer(&mut self, n: impl std::fmt::Display) -> Result<(), Full>
+    fn integer(&mut self, n: impl itoa::Integer) -> Result<(), Full>
     where
         Self: Sized,
     {
-        self.put(&n.to_string())
+        self.put(itoa::Buffer::new().format(n))
     }
 
     /// Adds a finite float so that it reads back as a float: `1.0`.

@@ -44,8 +44,8 @@ fn write(value: &Value, sink: &mut Text) -> Result<(), Stop> {
     match value {
         Value::Null => sink.put("null")?,
         Value::Bool(truth) => sink.put(if *truth { "true" } else { "false" })?,
-        Value::Int(n) | Value::Duration(n) => sink.integer(n)?,
-        Value::Size(n) => sink.integer(n)?,
+        Value::Int(n) | Value::Duration(n) => sink.integer(*n)?,
+        Value::Size(n) => sink.integer(*n)?,
         Value::Float(f) => sink.float(*f)?,
         Value::Str(text) => sink.string(text)?,
         Value::Path(path) => sink.string(&path.display())?,

@@ -66,9 +66,9 @@ pub(super) fn write<S: Sink>(value: &Value, extent: Extent<'_>, sink: &mut S) ->
         Value::Bool(truth) => {
             sink.put(if *truth { "{\"$\":\"bool\",\"v\":true}" } else { "{\"$\":\"bool\",\"v\":false}" })
         }
-        Value::Int(n) => plain("int", n, sink),
-        Value::Size(n) => plain("size", n, sink),
-        Value::Duration(n) => plain("duration", n, sink),
+        Value::Int(n) => integer("{\"$\":\"int\",\"v\":", *n, sink),
+        Value::Size(n) => integer("{\"$\":\"size\",\"v\":", *n, sink),
+        Value::Duration(n) => integer("{\"$\":\"duration\",\"v\":", *n, sink),
         Value::Float(f) => write_float(*f, sink),
         Value::Str(v) => text_member("str", "v", v, sink),
         Value::Path(path) => write_path(path, sink),
@@ -103,12 +103,17 @@ pub(super) fn write<S: Sink>(value: &Value, extent: Extent<'_>, sink: &mut S) ->
     }
 }
 
-fn plain<S: Sink>(tag: &str, v: impl std::fmt::Display, sink: &mut S) -> Result<(), Full> {
-    sink.put(&format!("{{\"$\":\"{tag}\",\"v\":{v}}}"))
+/// Piece by piece, here and below: a list has one of these for every item.
+fn integer<S: Sink>(head: &str, n: impl itoa::Integer, sink: &mut S) -> Result<(), Full> {
+    sink.put(head)?;
+    sink.integer(n)?;
+    sink.put("}")
 }
 
 pub(super) fn text_member<S: Sink>(tag: &str, member: &str, text: &str, sink: &mut S) -> Result<(), Full> {
-    sink.put(&format!("{{\"$\":\"{tag}\",\"{member}\":"))?;
+    for piece in ["{\"$\":\"", tag, "\",\"", member, "\":"] {
+        sink.put(piece)?;
+    }
     sink.string(text)?;
     sink.put("}")
 }
