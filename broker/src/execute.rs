@@ -365,6 +365,7 @@ impl Broker {
             return;
         }
         run.stage = Stage::AwaitClose;
+        run.finished = None;
         let (sid, began, run_key) = (run.sid, run.began, run.key.is_some());
         let statements = std::mem::take(&mut run.statements);
         if let Some(timer) = run.deadline.take() {

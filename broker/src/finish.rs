@@ -90,7 +90,8 @@ impl Broker {
     /// Goes on with an end that nothing holds back any more.
     pub(crate) fn finish_if_complete(&mut self, n: u64) {
         let Some(run) = self.runs.at_mut(n) else { return };
-        if run.ladder {
+        // One that was aborted while its end was held back is being closed already, and a row is closed once.
+        if run.ladder || !matches!(run.stage, Stage::Running { .. }) {
             return;
         }
         let Some((finished, fds)) = run.finished.take() else { return };

@@ -15,7 +15,7 @@ use crate::edge::{Arrived, hello};
 use crate::sessions::{Sid, Stage};
 use crate::tasks::ReceiptRecord;
 use crate::wake::Wake;
-use crate::worker_edge::EXIT_REPORT;
+use crate::worker_edge::{EXIT_REPORT, KEEPS_DYING};
 
 /// A launcher answers within this, ladders included (three rungs of two seconds).
 const ANSWERS_WITHIN: Duration = Duration::from_secs(9);
@@ -166,7 +166,7 @@ impl Broker {
             SessionRole::Worker => {
                 self.lose_worker(sid, &how);
                 if exit.restart_in_ms.is_none() {
-                    self.fail_session(sid);
+                    self.fail_session(sid, KEEPS_DYING);
                 }
             }
             SessionRole::Ptyd => {

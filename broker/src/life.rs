@@ -5,7 +5,7 @@ use std::rc::Rc;
 use shoal_journal::{Closing, Ended as RowEnded, Row};
 use shoal_proto::Text;
 use shoal_proto::broker_worker::OpenRun;
-use shoal_proto::supervisor_broker::{Adopted, CreateSession, Killed, ToSupervisor};
+use shoal_proto::supervisor_broker::{Adopted, CreateSession, Killed, SessionFailed, SessionId, ToSupervisor};
 use shoal_wire::RpcError;
 
 use crate::broker::Broker;
@@ -14,42 +14,69 @@ use crate::sessions::{Ended, Recipe, Sid, Stage};
 use crate::supervisor_edge::OrderDone;
 use crate::tasks::TaskState;
 
+/// A directory that is there in every session's view.
+const ROOT: &str = "/";
+
+/// Why there is no session, for who asked for it.
+fn not_made(failed: &SessionFailed) -> RpcError {
+    if failed.no_such_dir {
+        let message = "`create.cwd` is no directory inside the session's view";
+        return RpcError::invalid("create.cwd", shoal_wire::error::Reason::NotADirectory, message);
+    }
+    let message = format!("the session could not be made: {}", failed.step.as_str());
+    let missing: [&str; 0] = [];
+    let hint = match failed.remedy.as_str() {
+        "" => "`shoal doctor` tries each step and says what is missing",
+        remedy => remedy,
+    };
+    RpcError::denied("confinement", crate::json::one_line(&message, 512))
+        .and("missing", missing.as_slice())
+        .and("hint", hint)
+}
+
 impl Broker {
     /// Orders the processes of a session, new or to be started anew.
     pub(crate) fn order_session(&mut self, sid: Sid) {
         let Some(session) = self.sessions.at(sid) else { return };
         let cwd = String::from_utf8(session.cwd.clone()).ok().and_then(|cwd| Text::new(cwd).ok());
+        self.order_session_in(sid, cwd.unwrap_or_else(|| self.start.start_dir.clone()));
+    }
+
+    fn order_session_in(&mut self, sid: Sid, cwd: Text<4096>) {
+        let Some(session) = self.sessions.at(sid) else { return };
         let (owner, name) = (Text::cut(&session.owner), Text::cut(&session.name));
-        let (section, limits) = (session.section, session.limits.clone());
-        let cwd = cwd.unwrap_or_else(|| self.start.start_dir.clone());
+        let limits = session.limits.clone();
+        let is_root = cwd.as_str() == ROOT;
         let order = self.fresh();
         self.expect_session(order, sid);
         self.orders.insert(
             order,
             Box::new(move |broker, done| {
                 if let OrderDone::Failed(failed) = done {
-                    let error = if failed.no_such_dir {
-                        let message = "`create.cwd` is no directory inside the session's view";
-                        RpcError::invalid("create.cwd", shoal_wire::error::Reason::NotADirectory, message)
-                    } else {
-                        crate::log::line(format_args!("session not made: {} (errno {})", failed.step, failed.errno));
-                        let message = format!("the session could not be made: {}", failed.step.as_str());
-                        let missing: [&str; 0] = [];
-                        let hint = match failed.remedy.as_str() {
-                            "" => "`shoal doctor` tries each step and says what is missing",
-                            remedy => remedy,
-                        };
-                        RpcError::denied("confinement", crate::json::one_line(&message, 512))
-                            .and("missing", missing.as_slice())
-                            .and("hint", hint)
-                    };
-                    broker.ordered.remove(&failed.order);
-                    broker.give_up_session(sid, &error);
+                    broker.ordered.remove(&order);
+                    broker.on_not_made(sid, &failed, is_root);
                 }
             }),
         );
-        let create = CreateSession { order, owner, name, section, cwd, limits, lane: None };
+        let create = CreateSession { order, owner, name, cwd, limits, lane: None };
         self.supervisor.send(ToSupervisor::CreateSession(create));
+    }
+
+    /// The processes of a session could not be made. A session that has lived goes on when its directory is gone, as with a
+    /// worker that is replaced; one that cannot be made anew for another reason stays until somebody kills it.
+    fn on_not_made(&mut self, sid: Sid, failed: &SessionFailed, in_root: bool) {
+        let Some(session) = self.sessions.at(sid) else { return };
+        if !failed.no_such_dir {
+            let label = session.label();
+            crate::log::line(format_args!("session {label} not made: {} (errno {})", failed.step, failed.errno));
+        }
+        if session.stage == Stage::Starting {
+            return self.give_up_session(sid, &not_made(failed));
+        }
+        if failed.no_such_dir && !in_root {
+            return self.order_session_in(sid, Text::cut(ROOT));
+        }
+        self.fail_session(sid, &format!("it could not be started anew: {}", failed.step.as_str()));
     }
 
     /// A session that could not be made: who waits for it is told, and it is forgotten.
@@ -91,6 +118,7 @@ impl Broker {
             self.abort_run(n, error.clone(), RowEnded::Killed);
         }
         self.fail_worker_calls(sid, &error);
+        self.fail_plannings(sid, &error);
         self.session_is_up(sid, Err(error));
         self.fail_launcher_calls(sid);
         self.lose_ptys(sid);
@@ -108,8 +136,16 @@ impl Broker {
         }
         self.sessions.remove(sid);
         self.captures.forget(sid);
-        let Some(id) = id else { return then(self, None) };
-        self.ancestors.remove(&id);
+        match id {
+            Some(id) => {
+                self.ancestors.remove(&id);
+                self.kill_processes(id, then);
+            }
+            None => self.kill_unborn(sid, then),
+        }
+    }
+
+    fn kill_processes(&mut self, id: SessionId, then: impl FnOnce(&mut Self, Option<Killed>) + 'static) {
         self.order(
             |order| ToSupervisor::KillSession(Self::order_about(id)(order)),
             |broker, done| {
@@ -119,6 +155,19 @@ impl Broker {
         );
     }
 
+    /// Processes that are on their way for a session that was ended meanwhile: nobody else would ever end them.
+    fn kill_unborn(&mut self, sid: Sid, then: impl FnOnce(&mut Self, Option<Killed>) + 'static) {
+        let Some(order) = self.ordered.iter().find(|(_, of)| **of == sid).map(|(order, _)| *order) else {
+            return then(self, None);
+        };
+        self.ordered.remove(&order);
+        let born = move |broker: &mut Self, done| match done {
+            OrderDone::Up(id) => broker.kill_processes(id, then),
+            _ => then(broker, None),
+        };
+        self.orders.insert(order, Box::new(born));
+    }
+
     /// A session that lived when this broker was started.
     pub(crate) fn adopt_session(&mut self, adopted: &Adopted) -> Sid {
         let (owner, name): (Rc<str>, Rc<str>) = (adopted.owner.as_str().into(), adopted.name.as_str().into());
@@ -126,7 +175,6 @@ impl Broker {
         let recipe = Recipe {
             owner,
             name,
-            section: adopted.section,
             cwd: self.start.start_dir.as_str().as_bytes().to_vec(),
             env: Vec::new(),
             limits: Default::default(),
@@ -144,9 +192,15 @@ impl Broker {
 
     /// What an adopted worker still has, against the rows that are open.
     pub(crate) fn reconcile(&mut self, sid: Sid, open: &[OpenRun]) {
+        let Some(session) = self.sessions.at(sid) else { return };
+        let (owner, name) = (session.owner.to_string(), session.name.to_string());
         for run in open {
             let known = self.runs.at(run.run).is_some();
-            let row = self.open_rows.iter().position(|row| row.run == i64::try_from(run.run).ok());
+            // A worker can name the runs of its own session alone.
+            let row = self
+                .open_rows
+                .iter()
+                .position(|row| row.run == i64::try_from(run.run).ok() && row.owner == owner && row.session == name);
             match row {
                 Some(at) if !known && !run.prepared => {
                     let row = self.open_rows.swap_remove(at);
@@ -167,9 +221,6 @@ impl Broker {
 
     fn adopt_run(&mut self, sid: Sid, n: u64, row: &Row) {
         let Some(session) = self.sessions.at_mut(sid) else { return };
-        if *session.owner != *row.owner || *session.name != *row.session {
-            return;
-        }
         session.running.push(n);
         let key = row.key.clone();
         let body = row.key_body.as_deref().and_then(|body| <[u8; 32]>::try_from(body).ok());

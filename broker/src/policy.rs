@@ -20,7 +20,7 @@ pub(crate) struct Policy {
 impl Policy {
     /// The section that serves a principal.
     pub(crate) fn of(&self, principal: &str) -> Option<&Section> {
-        self.sections.serving(principal).map(|(_, section)| section)
+        self.sections.serving(principal)
     }
 
     /// The section of a session's owner, for verdicts.

@@ -240,27 +240,39 @@ impl Broker {
             }
             Err(error) => {
                 crate::log::line(format_args!("row {entry} not closed: {error}"));
-                broker.unwritten.waiting.push((entry, keep));
-                broker.tell_journal(Some(error.to_string()));
-                broker.after(RETRY, Self::retry_unwritten);
+                if error.may_pass() {
+                    broker.keep_unwritten(entry, keep, &error);
+                }
                 then(broker, false);
             }
         });
     }
 
+    /// Keeps a closing that may be written later; the first one that waits starts the tries.
+    fn keep_unwritten(&mut self, entry: i64, closed: Closed, error: &JournalError) {
+        self.unwritten.waiting.push((entry, closed));
+        self.tell_journal(Some(error.to_string()));
+        if self.unwritten.waiting.len() == 1 {
+            self.after(RETRY, Self::retry_unwritten);
+        }
+    }
+
     fn retry_unwritten(&mut self) {
         let Some((entry, closed)) = self.unwritten.waiting.first().cloned() else { return };
-        self.write(close_job(entry, closed), move |broker, written| match written {
-            Ok((announced, row)) => {
-                broker.unwritten.waiting.retain(|(waiting, _)| *waiting != entry);
-                broker.announce_row(&announced, &row);
-                match broker.unwritten.waiting.is_empty() {
-                    true => broker.tell_journal(None),
-                    false => broker.retry_unwritten(),
+        self.write(close_job(entry, closed), move |broker, written| {
+            match written {
+                Ok((announced, row)) => broker.announce_row(&announced, &row),
+                Err(error) if error.may_pass() => {
+                    broker.after(RETRY, Self::retry_unwritten);
+                    return;
                 }
+                // It was written the first time, and only its sync failed.
+                Err(error) => crate::log::line(format_args!("row {entry} not closed again: {error}")),
             }
-            Err(_) => {
-                broker.after(RETRY, Self::retry_unwritten);
+            broker.unwritten.waiting.retain(|(waiting, _)| *waiting != entry);
+            match broker.unwritten.waiting.is_empty() {
+                true => broker.tell_journal(None),
+                false => broker.retry_unwritten(),
             }
         });
     }
@@ -317,5 +329,53 @@ fn close_job(
             announced.transcript = Some(number(store.append_event(&closed.owner, "session.transcript", entry)?));
         }
         Ok((announced, store.bare_row(entry)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_journal::{Closing, Kind};
+
+    use super::Closed;
+    use crate::testing::{self, section};
+
+    fn closed() -> Closed {
+        Closed {
+            owner: "agent:x".to_owned(),
+            session: "s".to_owned(),
+            closing: Closing::default(),
+            attached: Vec::new(),
+            statements: Vec::new(),
+            transcript: false,
+        }
+    }
+
+    #[test]
+    fn a_closing_that_can_never_be_written_keeps_no_work_waiting() {
+        testing::with_broker(&[section("agent:x")], |world| {
+            let row = world.broker.plain_row(Kind::Exec, None, "agent:x", serde_json::Value::Null);
+            let entry = world.broker.journal.wait(move |store| store.open_row(&row)).expect("a row");
+            for written in [true, false] {
+                world.broker.close(entry, closed(), move |_, recorded| assert_eq!(recorded, written));
+                world.settle();
+                assert_eq!(world.broker.journal_fault(), None);
+            }
+        });
+    }
+
+    #[test]
+    fn a_closing_that_was_written_and_not_synced_is_not_written_for_ever() {
+        testing::with_broker(&[section("agent:x")], |world| {
+            let row = world.broker.plain_row(Kind::Exec, None, "agent:x", serde_json::Value::Null);
+            let entry = world.broker.journal.wait(move |store| store.open_row(&row)).expect("a row");
+            world.broker.close(entry, closed(), |_, _| {});
+            world.settle();
+            // What the journal answers when the disk did not take what was committed.
+            let unsynced = shoal_journal::JournalError::Unavailable("input/output error".to_owned());
+            world.broker.keep_unwritten(entry, closed(), &unsynced);
+            assert!(world.broker.journal_fault().is_some());
+            world.pass(super::RETRY);
+            assert_eq!(world.broker.journal_fault(), None);
+        });
     }
 }

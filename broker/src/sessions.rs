@@ -70,8 +70,6 @@ pub(crate) struct Session {
     pub(crate) owner: Rc<str>,
     /// Its name.
     pub(crate) name: Rc<str>,
-    /// Section whose jail and rules apply.
-    pub(crate) section: u32,
     /// Limits asked for at creation.
     pub(crate) limits: Limits,
     /// Bytes of output per execution asked for at creation.
@@ -181,8 +179,6 @@ pub(crate) struct Recipe {
     pub(crate) owner: Rc<str>,
     /// Its name.
     pub(crate) name: Rc<str>,
-    /// Section whose jail and rules apply.
-    pub(crate) section: u32,
     /// Directory to start in.
     pub(crate) cwd: Vec<u8>,
     /// Environment to start with.
@@ -215,7 +211,6 @@ impl Sessions {
             id: None,
             owner: recipe.owner,
             name: recipe.name,
-            section: recipe.section,
             limits: recipe.limits,
             output_cap: recipe.output_cap,
             stage: Stage::Starting,
@@ -319,7 +314,6 @@ mod tests {
         Recipe {
             owner: owner.into(),
             name: name.into(),
-            section: 0,
             cwd: b"/".to_vec(),
             env: Vec::new(),
             limits: Limits::default(),

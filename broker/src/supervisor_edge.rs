@@ -20,8 +20,8 @@ const LAST_ANSWERS: std::time::Duration = std::time::Duration::from_millis(50);
 /// How an order was carried out.
 #[derive(Debug)]
 pub(crate) enum OrderDone {
-    /// A session is up; its edges are connected.
-    Up,
+    /// A session is up, under this number of the supervisor's.
+    Up(SessionId),
     /// It could not be made.
     Failed(SessionFailed),
     /// It is gone.
@@ -93,7 +93,7 @@ impl Broker {
             self.ancestors.insert(up.session, up.launcher);
             self.connect_session(sid, fds);
         }
-        self.order_done(up.order, OrderDone::Up);
+        self.order_done(up.order, OrderDone::Up(up.session));
     }
 
     /// Takes the ends of launcher, worker and, if it lives, ptyd.

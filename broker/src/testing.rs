@@ -115,11 +115,9 @@ fn start() -> Start {
 
 /// A session that works.
 pub(crate) fn session(broker: &mut Broker, owner: &str, name: &str) -> Sid {
-    let section = broker.policy.sections.sections.as_slice().iter().position(|s| s.principal.as_str() == owner);
     let recipe = Recipe {
         owner: Rc::from(owner),
         name: Rc::from(name),
-        section: u32::try_from(section.expect("a section")).expect("few"),
         cwd: b"/".to_vec(),
         env: Vec::new(),
         limits: Default::default(),

@@ -19,6 +19,8 @@ use crate::wake::Wake;
 const REPLACED_WITHIN: Duration = Duration::from_secs(10);
 /// The exit report of a worker follows its hang-up; without one this is long enough to tell the clients.
 pub(crate) const EXIT_REPORT: Duration = Duration::from_millis(200);
+/// Why a session fails whose worker died too often.
+pub(crate) const KEEPS_DYING: &str = "it keeps dying";
 /// Calls and runs of one worker that wait; above it the worker does not answer.
 const MAX_CALLS: usize = 1024;
 
@@ -161,7 +163,7 @@ impl Broker {
         match session.stage {
             Stage::Up => then(self, Ok(())),
             Stage::Failed => {
-                let error = RpcError::worker_lost(&session.name, None, true, "it keeps dying; kill the session");
+                let error = RpcError::worker_lost(&session.name, None, true, "it is started no more; kill the session");
                 then(self, Err(error));
             }
             Stage::Starting | Stage::Restarting | Stage::Ending => {
@@ -287,15 +289,16 @@ impl Broker {
         self.fail_worker_calls(sid, &error);
         self.fail_plannings(sid, &error);
         if failed {
-            self.fail_session(sid);
+            self.fail_session(sid, KEEPS_DYING);
         }
     }
 
-    /// The worker died too often: the session stays down until it is killed.
-    pub(crate) fn fail_session(&mut self, sid: Sid) {
+    /// The session stays down until it is killed.
+    pub(crate) fn fail_session(&mut self, sid: Sid, why: &str) {
         let Some(session) = self.sessions.at_mut(sid) else { return };
         session.stage = Stage::Failed;
-        let error = RpcError::worker_lost(&session.name, None, true, "it keeps dying; kill the session");
+        let why = crate::json::one_line(&format!("{why}; kill the session"), 512);
+        let error = RpcError::worker_lost(&session.name, None, true, &why);
         self.session_is_up(sid, Err(error));
     }
 

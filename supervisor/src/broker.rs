@@ -108,14 +108,8 @@ impl Kernel {
             };
             session.generation += 1;
             let generation = session.generation;
-            let adopted = Adopted {
-                session: id,
-                owner: session.owner.clone(),
-                name: session.name.clone(),
-                section: session.section,
-                generation,
-                ptyd,
-            };
+            let adopted =
+                Adopted { session: id, owner: session.owner.clone(), name: session.name.clone(), generation, ptyd };
             self.tell_launcher(id, &ToLauncher::Adopt(Generation { generation }), &borrowed(&ends.session));
             self.tell_broker(&ToBroker::Adopt(adopted), &borrowed(&ends.broker));
         }

@@ -99,8 +99,8 @@ impl Kernel {
         if self.sessions.len() >= MAX_SESSIONS {
             return Err(Failed::at(format!("have more than {MAX_SESSIONS} sessions"), 0));
         }
-        let no_section = || Failed::at(format!("find section {} of the policy", order.section), 0);
-        let section = self.policy.sections.at(order.section).ok_or_else(no_section)?;
+        let no_section = || Failed::at(format!("find a section of the policy for {}", order.owner), 0);
+        let section = self.policy.sections.serving(order.owner.as_str()).ok_or_else(no_section)?;
         let id = self.next_session;
         let null = shoal_sys::fd::null().map_err(|e| Failed::at("open /dev/null", e.raw_os_error().unwrap_or(0)))?;
         let stderr = std::io::stderr();
@@ -123,7 +123,6 @@ impl Kernel {
             id,
             owner: order.owner,
             name: order.name,
-            section: order.section,
             generation: 1,
             trial,
             pid: newborn.pid,

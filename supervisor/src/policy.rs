@@ -225,7 +225,7 @@ mod tests {
         let limits = [("tasks".to_owned(), 9)].into();
         lay_over(&mut sections, &Options { limits, idle_ttl: Some(60), ..Default::default() }).unwrap();
         assert_eq!(sections.settings.quotas.as_slice(), [(text("ptys"), 2), (text("tasks"), 9)]);
-        assert_eq!(sections.at(0).unwrap().idle_ttl, Some(5));
-        assert_eq!(sections.at(1).unwrap().idle_ttl, Some(60));
+        let idle: Vec<Option<u64>> = sections.sections.as_slice().iter().map(|section| section.idle_ttl).collect();
+        assert_eq!(idle, [Some(5), Some(60)]);
     }
 }

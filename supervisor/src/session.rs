@@ -44,7 +44,6 @@ pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) owner: Text<128>,
     pub(crate) name: Text<64>,
-    pub(crate) section: u32,
     pub(crate) generation: u32,
     /// Made by the supervisor itself, to see whether sessions can be made.
     pub(crate) trial: bool,

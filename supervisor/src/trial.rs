@@ -1,4 +1,4 @@
-//! The trial session: an empty one under the first section, before anyone is told that the kernel is ready.
+//! The trial session: an empty one under the local user's section, before anyone is told that the kernel is ready.
 //!
 //! It is made while the first broker opens the journal, neither of which needs the other; the kernel is ready when both
 //! are done.
@@ -40,9 +40,8 @@ impl Kernel {
         }
         let order = CreateSession {
             order: 0,
-            owner: Text::cut("kernel"),
+            owner: Text::cut(&format!("uid:{}", shoal_sys::process::uid())),
             name: Text::cut("trial"),
-            section: 0,
             cwd: Text::cut("/"),
             limits: Limits::default(),
             lane: None,

@@ -35,9 +35,19 @@ pub(crate) fn start(place: &Place) -> Kernel {
 
 /// A connection of an agent in its session `s`.
 pub(crate) fn agent(kernel: &Kernel, human: &mut Client, principal: &str) -> Client {
-    let token = human.ok("token.create", json!({"principal": principal}));
+    attached(kernel, human, principal, json!({}))
+}
+
+/// The same, in a session that is made in a directory.
+pub(crate) fn agent_in(kernel: &Kernel, human: &mut Client, principal: &str, dir: &std::path::Path) -> Client {
+    attached(kernel, human, principal, json!({"cwd": dir.display().to_string()}))
+}
+
+fn attached(kernel: &Kernel, human: &mut Client, principal: &str, create: Value) -> Client {
+    let token = human.ok("token.create", json!({"principal": principal}))["token"].clone();
     let mut client = kernel.connect();
-    client.ok("session.attach", json!({"session": "s", "token": token["token"], "client": {"kind": "test"}}));
+    let client_is = json!({"kind": "test"});
+    client.ok("session.attach", json!({"session": "s", "token": token, "client": client_is, "create": create}));
     client
 }
 

@@ -95,3 +95,40 @@ fn a_policy_that_is_gone_keeps_the_one_before() {
     let denied = client.err("exec", json!({"src": "sh { echo ran }", "position": "value"}));
     assert_eq!(denied.code, -32010, "nothing was opened by a file that is gone: {denied:?}");
 }
+
+#[test]
+fn a_session_that_is_made_anew_after_a_reload_gets_its_owners_jail() {
+    let place = Place::new();
+    let path = place.write("leash.toml", "");
+    let work = place.work().display().to_string();
+    let narrow = format!(
+        "{}[principal.\"m\"]\nfs.read = [\"{work}/in/**\"]\nopaque = \"allow\"\nauto_apply = \"in-grant\"\n",
+        place.unbounded()
+    );
+    // It comes before the other in every order of names.
+    let wide = format!("[principal.\"a\"]\nfs.read = [\"{work}/**\"]\nopaque = \"allow\"\n");
+    std::fs::create_dir(place.work().join("in")).expect("made");
+    place.give(&place.work().join("in"));
+    let secret = place.write("secret", "not for m");
+    write(&place, &path, &narrow);
+    let kernel = Kernel::start_with(&place, |command| {
+        command.arg("--policy").arg(&path);
+    });
+    let mut human = kernel.attach("default");
+    let mut client = crate::plans::agent_in(&kernel, &mut human, "m", &place.work().join("in"));
+    let read = json!({"src": format!("^cat {}", secret.display()), "position": "value"});
+    assert_eq!(client.ok("exec", read.clone())["value"]["ok"], json!(false));
+
+    human.ok("events.subscribe", json!({"channel": "kernel"}));
+    human.ok("events.subscribe", json!({"channel": "session", "owner": "m"}));
+    write(&place, &path, &(wide + &narrow));
+    told(&mut human, "policy_reloaded");
+    let processes = human.ok("kernel.status", json!({}))["processes"].clone();
+    let is_its = |process: &&Value| process["role"] == "launcher" && process["owner"] == "m";
+    let launcher = processes.as_array().expect("processes").iter().find(is_its).expect("a launcher")["pid"].clone();
+    let launcher = launcher.as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a pid");
+    processes::signal(launcher, Signal::SIGKILL);
+    told(&mut human, "restarted");
+    let after = client.ok("exec", read);
+    assert_eq!(after["value"]["ok"], json!(false), "{after}");
+}

@@ -56,4 +56,10 @@ impl JournalError {
     pub fn is_unavailable(&self) -> bool {
         matches!(self, Self::Unavailable(_))
     }
+
+    /// What could not be written may be written later: the disk was at fault, or the database until somebody mends it. Of
+    /// anything else the same words get the same answer for ever.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Unusable(_))
+    }
 }

@@ -165,7 +165,7 @@ impl Broker {
         if self.draining {
             return Err(RpcError::session_ended(name, owner, "shutdown", None, None));
         }
-        let Some((section, rules)) = self.policy.sections.serving(owner) else {
+        let Some(rules) = self.policy.of(owner) else {
             return Err(unserved(owner));
         };
         let missing = Policy::missing(rules, self.start.claims);
@@ -189,7 +189,6 @@ impl Broker {
         let recipe = Recipe {
             owner: owner.clone(),
             name: name.into(),
-            section,
             cwd: cwd.into_bytes(),
             env: self.session_env(&attach.create.env)?,
             limits: Limits {

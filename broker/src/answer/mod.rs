@@ -144,12 +144,14 @@ impl Broker {
                 return Err(RpcError::session_ended(&caller.session, &caller.owner, end.reason, by, note));
             }
             let (now_ns, now) = (self.now.ns, self.now.mono);
-            if let Some(session) = self.sessions.at_mut(caller.sid) {
-                session.used_ns = now_ns;
-                session.used = now;
-                if permit.needs == Needs::Work && session.frozen {
-                    return Err(RpcError::session_frozen(&caller.session, &caller.owner));
-                }
+            let Some(session) = self.sessions.at_mut(caller.sid) else {
+                // Nobody would answer what is asked of it.
+                return Err(RpcError::session_ended(&caller.session, &caller.owner, "killed", None, None));
+            };
+            session.used_ns = now_ns;
+            session.used = now;
+            if permit.needs == Needs::Work && session.frozen {
+                return Err(RpcError::session_frozen(&caller.session, &caller.owner));
             }
             if permit.needs == Needs::Work && self.draining {
                 return Err(RpcError::session_ended(&caller.session, &caller.owner, "shutdown", None, None));

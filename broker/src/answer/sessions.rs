@@ -118,7 +118,9 @@ impl Broker {
             let OrderDone::Frozen(frozen) = done else {
                 return broker.reply(ask, Err(RpcError::internal("the supervisor did not freeze the session")));
             };
-            let Some(session) = broker.sessions.at_mut(sid) else { return };
+            let Some(session) = broker.sessions.at_mut(sid) else {
+                return broker.reply(ask, Err(RpcError::session_ended(&name, &owner, "killed", None, None)));
+            };
             let changed = std::mem::replace(&mut session.frozen, frozen) != frozen;
             let state = session.state();
             if changed {

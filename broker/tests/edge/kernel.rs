@@ -27,6 +27,12 @@ use crate::worker::{self, Memory};
 pub(crate) enum Do {
     /// A worker ended by a signal; a fresh one is started.
     LoseWorker(u64),
+    /// A launcher ended by a signal, and with it its session's processes.
+    LoseLauncher(u64),
+    /// No session can be made any more.
+    RefuseSessions,
+    /// The session that starts in `/late` is up.
+    LetUp,
     /// Ends the broker and starts the next one.
     ReplaceBroker,
     /// Ends everything.
@@ -119,6 +125,8 @@ impl Kernel {
             sessions: Vec::new(),
             next: 1,
             restarts: 0,
+            refuses: false,
+            late: None,
             crash: crash.clone(),
         };
         let (started, pid) = channel();
@@ -183,6 +191,8 @@ struct Supervisor {
     sessions: Vec<Session>,
     next: u64,
     restarts: u32,
+    refuses: bool,
+    late: Option<CreateSession>,
     crash: Crash,
 }
 
@@ -221,6 +231,12 @@ impl Supervisor {
                     (pid, edge) = self.start_broker();
                 }
                 Ok(Do::LoseWorker(id)) => self.lose_worker(&mut edge, id),
+                Ok(Do::LoseLauncher(id)) => self.lose_launcher(&mut edge, id),
+                Ok(Do::RefuseSessions) => self.refuses = true,
+                Ok(Do::LetUp) => {
+                    let order = self.late.take().expect("a session that is late");
+                    self.make(&mut edge, order);
+                }
                 Err(_) => {}
             }
         }
@@ -249,7 +265,6 @@ impl Supervisor {
                 session: session.id,
                 owner: session.order.owner.clone(),
                 name: session.order.name.clone(),
-                section: session.order.section,
                 generation: 1,
                 ptyd: false,
             };
@@ -330,13 +345,21 @@ impl Supervisor {
     }
 
     fn create(&mut self, edge: &mut Edge, order: CreateSession) {
-        if order.cwd.as_str() == "/missing" {
+        let is_missing = order.cwd.as_str() == "/missing";
+        if is_missing || self.refuses {
             let (step, remedy) = (text("enter the directory"), text(""));
-            let failed = SessionFailed { order: order.order, step, errno: 2, remedy, no_such_dir: true };
+            let failed = SessionFailed { order: order.order, step, errno: 2, remedy, no_such_dir: is_missing };
             edge.send(&ToBroker::SessionFailed(failed), &[]).expect("sent");
             return;
         }
         self.crash.pass(Point::SessionAsked);
+        match order.cwd.as_str() {
+            "/late" => self.late = Some(order),
+            _ => self.make(edge, order),
+        }
+    }
+
+    fn make(&mut self, edge: &mut Edge, order: CreateSession) {
         let id = self.next;
         self.next += 1;
         let memory = Memory::new(order.cwd.as_str(), self.crash.clone());
@@ -345,6 +368,14 @@ impl Supervisor {
         self.sessions.push(Session { id, order, memory });
         // A broker that was killed is told by the adoption of its successor.
         edge.send(&ToBroker::SessionUp(up), &[launcher.as_fd(), worker.as_fd()]).ok();
+    }
+
+    fn lose_launcher(&mut self, edge: &mut Edge, id: u64) {
+        let at = self.sessions.iter().position(|session| session.id == id).expect("a session");
+        self.sessions.swap_remove(at).memory.end();
+        let (role, status) = (SessionRole::Launcher, ExitStatus { code: None, signal: Some(9) });
+        let exit = RoleExit { session: id, role, status, restart_in_ms: None, fault: Text::default() };
+        edge.send(&ToBroker::RoleExit(exit), &[]).expect("sent");
     }
 
     fn lose_worker(&mut self, edge: &mut Edge, id: u64) {

@@ -8,6 +8,7 @@ mod worker;
 
 mod authority;
 mod crashes;
+mod ends;
 mod executions;
 mod frames;
 mod life;

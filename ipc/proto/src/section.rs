@@ -1,5 +1,5 @@
 //! Compiled policy: what `shoal-policy` makes of the human's files, for verdicts in the broker and jails in the
-//! launchers. It travels in a sealed memfd; a session names its section by index.
+//! launchers. It travels in a sealed memfd; a session is under the section that serves its owner.
 
 use bincode::{Decode, Encode};
 
@@ -199,14 +199,9 @@ impl Sections {
         codec::decode(bytes)
     }
 
-    /// Index and section that serve `principal`: its own, else the default one.
-    pub fn serving(&self, principal: &str) -> Option<(u32, &Section)> {
-        let find = |name: &str| self.sections.as_slice().iter().zip(0u32..).find(|(s, _)| s.principal.as_str() == name);
-        find(principal).or_else(|| find("default")).map(|(section, index)| (index, section))
-    }
-
-    /// The section of an index.
-    pub fn at(&self, index: u32) -> Option<&Section> {
-        self.sections.as_slice().get(usize::try_from(index).ok()?)
+    /// The section that serves `principal`: its own, else the default one.
+    pub fn serving(&self, principal: &str) -> Option<&Section> {
+        let find = |name: &str| self.sections.as_slice().iter().find(|section| section.principal.as_str() == name);
+        find(principal).or_else(|| find("default"))
     }
 }

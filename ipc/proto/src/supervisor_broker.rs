@@ -19,12 +19,11 @@ pub type SessionId = u64;
 pub struct CreateSession {
     /// The broker's number for this order, echoed in the answer.
     pub order: u64,
-    /// Owner principal, for names of cgroups and listings only.
+    /// Owner principal. The section that serves it in the policy of the supervisor, which is never older than that of the
+    /// broker, is the one whose jail applies.
     pub owner: Text<128>,
     /// Session name, for listings only.
     pub name: Text<64>,
-    /// Index of the compiled section whose jail applies.
-    pub section: u32,
     /// Working directory to start in, absolute.
     pub cwd: Text<4096>,
     /// Limits that lower the section's.
@@ -68,8 +67,6 @@ pub struct Adopted {
     pub owner: Text<128>,
     /// Name, as ordered.
     pub name: Text<64>,
-    /// Section, as ordered.
-    pub section: u32,
     /// Generation of the fresh ends.
     pub generation: u32,
     /// Whether a ptyd lives.

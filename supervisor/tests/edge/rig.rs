@@ -235,9 +235,8 @@ impl Drop for Rig {
 pub(crate) fn order(number: u64) -> CreateSession {
     CreateSession {
         order: number,
-        owner: Text::cut("uid:0"),
+        owner: Text::cut(&format!("uid:{}", shoal_sys::process::uid())),
         name: Text::cut("default"),
-        section: 0,
         cwd: Text::cut("/"),
         limits: Limits::default(),
         lane: None,

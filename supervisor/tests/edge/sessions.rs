@@ -63,10 +63,10 @@ fn impossible_orders_are_answered() {
     let mut rig = Rig::new();
     let mut broker = rig.ready();
     let mut bad = order(1);
-    bad.section = 9;
+    bad.owner = shoal_proto::Text::cut("agent:nobody");
     broker.edge.send(&ToSupervisor::CreateSession(bad), &[]).unwrap();
     let (failed, _) = broker.expect(variant!(ToBroker::SessionFailed));
-    assert_eq!((failed.order, failed.step.as_str()), (1, "find section 9 of the policy"));
+    assert_eq!((failed.order, failed.step.as_str()), (1, "find a section of the policy for agent:nobody"));
     let mut bad = order(2);
     bad.cwd = shoal_proto::Text::cut("/nowhere");
     broker.edge.send(&ToSupervisor::CreateSession(bad), &[]).unwrap();

@@ -89,8 +89,7 @@ mod tests {
             time = true
         "#;
         let compiled = leash(text).expect("compiles");
-        let (index, docs) = compiled.serving("agent:docs").expect("there");
-        assert_eq!(compiled.at(index), Some(docs));
+        let docs = compiled.serving("agent:docs").expect("there");
         assert_eq!(docs.fs_read.as_slice()[0].as_str(), "/home/me/site/**");
         assert_eq!((docs.opaque, docs.approve, docs.network), (Opaque::Ask, Approve::Client, Network::Ports));
         assert_eq!(docs.require, 0b1000_0000_0001);
@@ -99,7 +98,7 @@ mod tests {
             (Some(2 << 30), Some(256), Some(1 << 30))
         );
         assert!(!docs.git_safe);
-        assert_eq!(compiled.serving("agent:other").expect("default").1.principal.as_str(), "default");
+        assert_eq!(compiled.serving("agent:other").expect("default").principal.as_str(), "default");
         let bytes = compiled.encode().expect("encodes");
         assert_eq!(Sections::decode(&bytes).expect("decodes"), compiled);
     }
@@ -128,14 +127,14 @@ mod tests {
     #[test]
     fn without_a_file_the_local_user_may_do_everything() {
         let compiled = compile(&Args { uid: 7, built_in: true, ..Args::default() }, "", "").expect("compiles");
-        let (_, section) = compiled.serving("uid:7").expect("there");
+        let section = compiled.serving("uid:7").expect("there");
         assert!(section.is_whole_filesystem());
         assert!(compiled.serving("agent:x").is_none());
     }
 
     #[test]
     fn a_file_about_others_leaves_the_local_user_what_it_had() {
-        let own = |text: &str| leash(text).expect(text).serving("uid:7").map(|(_, own)| own.is_whole_filesystem());
+        let own = |text: &str| leash(text).expect(text).serving("uid:7").map(Section::is_whole_filesystem);
         assert_eq!(own(""), Some(true));
         assert_eq!(own("[principal.\"agent:x\"]\nfs.read = [\"/a/**\"]"), Some(true));
         assert_eq!(own("[principal.\"uid:7\"]\nfs.read = [\"/a/**\"]"), Some(false));
