@@ -28,7 +28,7 @@ pub fn session(domain: &Domain, programs: &[BorrowedFd<'_>]) -> Result<(), Faile
     if domain.filter {
         let mut filters = vec![Filter::Session];
         if domain.ports.is_some() {
-            filters.push(Filter::Ports);
+            filters.extend([Filter::Ports, Filter::Streams]);
         }
         if domain.exposed {
             filters.extend([Filter::LocalSockets, Filter::Others]);

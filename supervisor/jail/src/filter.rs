@@ -11,8 +11,11 @@ pub(crate) enum Filter {
     Session,
     /// `clone3` does not exist.
     Clone3,
-    /// No datagrams: only TCP has ports that are enforced.
+    /// No datagrams, and no connection on the way of a message: only what asks to connect by TCP is held to ports.
     Ports,
+    /// Of streams only TCP; any other protocol is answered like one the machine does not have, so that programs go on
+    /// with TCP.
+    Streams,
     /// No UNIX sockets, where no mount view hides them.
     LocalSockets,
     /// Nobody else's limits and priorities, where no pid namespace hides them.
@@ -29,10 +32,11 @@ pub(crate) enum Filter {
 
 impl Filter {
     #[cfg(test)]
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Session,
         Self::Clone3,
         Self::Ports,
+        Self::Streams,
         Self::LocalSockets,
         Self::Others,
         Self::Worker,
@@ -51,6 +55,7 @@ impl Filter {
             Self::Session => compiled!("session"),
             Self::Clone3 => compiled!("clone3"),
             Self::Ports => compiled!("ports"),
+            Self::Streams => compiled!("streams"),
             Self::LocalSockets => compiled!("local-sockets"),
             Self::Others => compiled!("others"),
             Self::Worker => compiled!("worker"),

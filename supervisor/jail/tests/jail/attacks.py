@@ -116,6 +116,11 @@ def udp():
         s.send(b"x")
 
 
+def fast_open():
+    with socket.socket() as s:
+        s.sendto(b"x", socket.MSG_FASTOPEN, ("127.0.0.1", port))
+
+
 attack("A01-read-memory", read_memory)
 attack("A01-seize", seize)
 attack("A02-mem", lambda: open(f"/proc/{victim}/mem", "rb").close())
@@ -147,6 +152,7 @@ attack("A46-inject", inject)
 attack("A49-uring", uring)
 attack("A50-keyctl", lambda: syscall(250, 0, -4, 1))
 attack("A52-userns", namespaces)
+attack("A54-fast-open", fast_open)
 attack("A54-tcp", tcp)
 attack("A54-udp", udp)
 attack("A71-terminal", lambda: open(terminal, "wb").close())

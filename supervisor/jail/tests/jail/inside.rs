@@ -23,6 +23,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_scoped_session_sees_what_is_granted", a_scoped_session_sees_what_is_granted),
     ("a_lane_adds_its_effects", a_lane_adds_its_effects),
     ("no_network_means_loopback", no_network_means_loopback),
+    ("ports_are_for_tcp_alone", ports_are_for_tcp_alone),
     ("a_missing_directory_is_told", a_missing_directory_is_told),
     ("the_host_is_untouched", the_host_is_untouched),
     ("without_namespaces_it_is_weaker_and_says_so", without_namespaces_it_is_weaker_and_says_so),
@@ -247,6 +248,18 @@ go(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b\"x\", (\"8.
     ports.net_connect = List::new(vec![Text::new(format!("127.0.0.1:{port}")).unwrap()]).unwrap();
     let text = rig.shell(&ports, &script);
     assert!(text.contains("through\n"), "{text}");
+}
+
+/// The system holds TCP to the granted ports and nothing else that reaches a server of TCP.
+fn ports_are_for_tcp_alone() {
+    let rig = Rig::new();
+    let script = "python3 -c 'import socket
+for family in (socket.AF_INET, socket.AF_INET6):
+    for kind, protocol in ((1, 0), (1, 6), (1, 262), (1, 132), (1 | socket.SOCK_CLOEXEC, 262), (5, 132), (2, 17)):
+        try: socket.socket(family, kind, protocol); print(0, end=\" \")
+        except OSError as e: print(e.errno, end=\" \")'";
+    let text = rig.shell(&Section { network: Network::Ports, ..permissive() }, script);
+    assert_eq!(text, "0 0 93 93 93 1 1 ".repeat(2));
 }
 
 fn a_missing_directory_is_told() {
