@@ -116,7 +116,7 @@ fn a_session_that_is_made_anew_after_a_reload_gets_its_owners_jail() {
     });
     let mut human = kernel.attach("default");
     let mut client = crate::plans::agent_in(&kernel, &mut human, "m", &place.work().join("in"));
-    let read = json!({"src": format!("^cat {}", secret.display()), "position": "value"});
+    let read = json!({"src": format!("sh {{{{ cat {} }}}}", secret.display()), "position": "value"});
     assert_eq!(client.ok("exec", read.clone())["value"]["ok"], json!(false));
 
     human.ok("events.subscribe", json!({"channel": "kernel"}));
