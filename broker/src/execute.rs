@@ -6,13 +6,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use shoal_journal::{Closing, Ended, Kind, NewRow, PlanRecord, Row};
 use shoal_leash::{Effect, Grant, Verdict, judge};
-use shoal_proto::broker_worker::{Cancel, Prepare, Prepared, Run as RunMessage, ToWorker};
+use shoal_proto::broker_worker::{Cancel, Prepare, Prepared, Purpose, Run as RunMessage, ToWorker};
 use shoal_proto::launcher_worker::Rung;
 use shoal_proto::{Bytes, Text};
 use shoal_wire::{Code, RpcError};
 
 use crate::answer::RunOrder;
 use crate::broker::Broker;
+use crate::json::wire_path;
 use crate::launcher_edge::LauncherDone;
 use crate::record::Closed;
 use crate::runs::{Began, Run, Stage};
@@ -135,7 +136,9 @@ impl Broker {
             if let Err(error) = up {
                 return broker.refuse_run(n, error);
             }
-            let Some(run) = broker.runs.at(n) else { return };
+            let last_out = broker.sessions.at(sid).map_or(0, |session| session.last_out);
+            let Some(run) = broker.runs.at_mut(n) else { return };
+            run.asked_after = last_out;
             let src = Text::new(&*run.src);
             let Ok(src) = src else {
                 return broker.refuse_run(n, RpcError::internal("the source does not fit into a message"));
@@ -149,8 +152,7 @@ impl Broker {
                 tty: run.tty,
                 human: run.human,
                 bindings: Bytes::default(),
-                // A worker that is asked for a plan's claim forgets the source.
-                plan: run.plan.is_some() && !run.checked,
+                purpose: if run.plan.is_some() { Purpose::Apply } else { Purpose::Run },
             };
             broker.tell_worker(sid, ToWorker::Prepare(prepare));
         });
@@ -173,10 +175,8 @@ impl Broker {
             return Ok(());
         }
         run.effects = serde_json::to_value(&claim.effects).unwrap_or_default();
-        let checked = run.checked;
         match run.plan.clone() {
-            Some(plan) if checked => self.judge_plan(n, &plan, &claim.effects),
-            Some(plan) => self.check_plan(n, &plan, &claim),
+            Some(plan) => self.apply_plan(n, &plan, &claim),
             None => self.judge_run(n, &claim.effects),
         }
         Ok(())
@@ -255,7 +255,12 @@ impl Broker {
         run.entry = Some(entry);
         run.stage = Stage::Running { since: now };
         let (sid, deadline, key) = (run.sid, run.deadline_ms, run.key.clone());
-        if let Some((error, ended)) = run.aborted.take() {
+        let (plan, aborted) = (run.plan.clone(), run.aborted.take());
+        if let Some(plan) = plan {
+            self.plan_consumed(&plan, entry);
+        }
+        if let Some((error, ended)) = aborted {
+            self.tell_worker(sid, ToWorker::Discard(RunMessage { run: n }));
             return self.abort_run(n, error.and("entry_id", entry), ended);
         }
         if let (Some((key, _)), Some(session)) = (key, self.sessions.at_mut(sid)) {
@@ -268,10 +273,24 @@ impl Broker {
                 run.deadline = Some(timer);
             }
         }
-        if let Some(plan) = self.runs.at(n).and_then(|run| run.plan.clone()) {
-            self.plan_consumed(&plan, entry);
-        }
         self.hand_over_started(n);
+    }
+
+    /// Cancels an execution that its worker does not evaluate yet, if it is one: there is nothing to climb a ladder for.
+    pub(crate) fn cancel_unstarted(&mut self, n: u64) -> bool {
+        let Some(run) = self.runs.at(n).filter(|run| matches!(run.stage, Stage::AwaitClaim | Stage::AwaitRow)) else {
+            return false;
+        };
+        let sid = run.sid;
+        let cwd = self.sessions.at(sid).map_or_else(|| "null".to_owned(), |session| wire_path(&session.cwd));
+        let data = json!({
+            "code": "cancelled", "span": null, "hint": null, "status": null, "stderr": null, "ref": null, "uri": null,
+            "elapsed_ms": 0, "cwd": serde_json::from_str::<Value>(&cwd).unwrap_or_default(),
+        });
+        // What the worker derives meanwhile ends as well.
+        self.tell_worker(sid, ToWorker::Cancel(Cancel { run: n, rung: Rung::Int, deadline: false }));
+        self.abort_run(n, RpcError::new(Code::Raised, "cancelled before it began").with(data), Ended::Cancelled);
+        true
     }
 
     fn on_deadline(&mut self, n: u64) {
@@ -339,7 +358,7 @@ impl Broker {
             }
         }
         let announced = self.tasks.at(n).is_some_and(|task| task.announced);
-        if announced {
+        if announced || self.is_awaited(n) {
             // A client holds its reference already: it learns the refusal there.
             let now = self.now.ns;
             if let Some(task) = self.tasks.at_mut(n) {

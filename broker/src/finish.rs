@@ -80,6 +80,11 @@ impl Broker {
             return Err("an out number that is not the next one");
         }
         session.last_out = finished.n;
+        // The worker has committed it: what is derived from here on is derived there, also while a receipt holds this back.
+        session.cwd = finished.session_cwd.as_slice().to_vec();
+        if finished.env_changed {
+            session.commit_env(finished.env.as_slice().iter().map(|entry| entry.as_slice().to_vec()).collect());
+        }
         if let Some(run) = self.runs.at_mut(n) {
             run.finished = Some((finished, fds));
         }
@@ -106,20 +111,15 @@ impl Broker {
         if let Some(timer) = run.deadline.take() {
             self.disarm(timer);
         }
-        self.commit(sid, &finished, &detail.changed);
+        self.tell_what_changed(sid, &detail.changed);
         let out = finished.n;
         self.task_finished(n, out, &finished, &detail);
         let answer = self.run_answer(n, out, &finished, &detail, &value);
         self.close_run(n, out, finished, fds, detail, answer);
     }
 
-    /// What the session is after a commit.
-    fn commit(&mut self, sid: Sid, finished: &Finished, changed: &[String]) {
-        let Some(session) = self.sessions.at_mut(sid) else { return };
-        session.cwd = finished.session_cwd.as_slice().to_vec();
-        if finished.env_changed {
-            session.commit_env(finished.env.as_slice().iter().map(|entry| entry.as_slice().to_vec()).collect());
-        }
+    /// Tells what an execution changed of its session.
+    fn tell_what_changed(&mut self, sid: Sid, changed: &[String]) {
         let known = ["cwd", "env", "reef"];
         let changed: Vec<&str> = known.into_iter().filter(|name| changed.iter().any(|c| c == name)).collect();
         if !changed.is_empty() {

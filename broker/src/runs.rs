@@ -113,8 +113,8 @@ pub(crate) struct Run {
     pub(crate) human: bool,
     /// The plan it applies.
     pub(crate) plan: Option<Rc<str>>,
-    /// Nothing the plan binds has drifted; the worker is asked once more, to keep the source.
-    pub(crate) checked: bool,
+    /// The last `out:N` of its session when its claim was asked for.
+    pub(crate) asked_after: u64,
     /// Effects as claimed and judged.
     pub(crate) effects: Value,
     /// How far it is.
@@ -161,7 +161,7 @@ impl Run {
             tty: order.tty,
             human: order.human,
             plan: order.plan,
-            checked: false,
+            asked_after: 0,
             effects: Value::Array(Vec::new()),
             stage: Stage::AwaitClaim,
             entry: None,

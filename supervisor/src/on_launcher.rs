@@ -63,7 +63,7 @@ impl Kernel {
                 let step = Failed::at(failed.step.as_str(), failed.errno);
                 self.fail_birth(id, order, step, now);
             }
-            ToSupervisor::RoleDied(died) => self.on_role_died(id, died, now),
+            ToSupervisor::RoleDied(died) => return self.on_role_died(id, died, now),
             ToSupervisor::RoleStarted(started) => return self.on_role_started(id, started),
             ToSupervisor::Ended(_ping) => {
                 if !matches!(session.phase, Phase::Ending(_)) {
@@ -113,16 +113,21 @@ impl Kernel {
         if trial { self.on_trial(Err(failed)) } else { self.tell_failed(order, failed) }
     }
 
-    fn on_role_died(&mut self, id: SessionId, RoleDied { role, status, fault }: RoleDied, now: Instant) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+    fn on_role_died(&mut self, id: SessionId, died: RoleDied, now: Instant) -> Result<(), Violation> {
+        let RoleDied { role, status, fault } = died;
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         if let Phase::Born { order, .. } = session.phase {
             let failed = Failed::at(format!("start the {role:?} ({status:?})"), 0);
-            return self.fail_birth(id, order, failed, now);
+            self.fail_birth(id, order, failed, now);
+            return Ok(());
         }
         if !session.is_up() {
-            return;
+            return Ok(());
         }
-        let Some(slot) = session.role(role) else { return };
+        // The broker is told of each: what was never started must not fill its queue.
+        let state = "it does not run";
+        let slot = session.role(role).filter(|slot| slot.inner_pid.is_some() || slot.pending.is_some());
+        let slot = slot.ok_or(Violation::State { what: "RoleDied", state })?;
         let delay = slot.died(now);
         let restart_in_ms = delay.map(|delay| u32::try_from(delay.as_millis()).unwrap_or(u32::MAX));
         log::line(&format!("{}: {role:?} ended with {status:?}; restart in {restart_in_ms:?} ms", session.label()));
@@ -131,12 +136,19 @@ impl Kernel {
         if delay.is_some_and(|delay| delay.is_zero()) {
             self.start_role(id, role);
         }
+        Ok(())
     }
 
     fn on_role_started(&mut self, id: SessionId, started: RoleStarted) -> Result<(), Violation> {
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
-        let state = "the role is the launcher itself";
-        let slot = session.role(started.role).ok_or(Violation::State { what: "RoleStarted", state })?;
+        let is_born = matches!(session.phase, Phase::Born { .. });
+        if !is_born && !session.is_up() {
+            return Ok(());
+        }
+        let state = "it was not to be started";
+        let slot = session.role(started.role);
+        let slot = slot.filter(|slot| slot.pending.is_some() || (is_born && slot.inner_pid.is_none()));
+        let slot = slot.ok_or(Violation::State { what: "RoleStarted", state })?;
         slot.inner_pid = Some(started.pid);
         let pending = slot.pending.take();
         let generation = session.generation;

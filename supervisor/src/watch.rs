@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::inotify::{CreateFlags, Reader, WatchFlags, add_watch, init};
+use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init};
 
 use crate::policy::Files;
 
@@ -26,9 +26,14 @@ const CHANGES: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::MOVED_TO)
     .union(WatchFlags::MOVED_FROM)
     .union(WatchFlags::DELETE)
-    .union(WatchFlags::ONLYDIR);
+    .union(ARMED);
 /// A directory that is waited for is made, or moved to its place.
-const APPEARS: WatchFlags = WatchFlags::CREATE.union(WatchFlags::MOVED_TO).union(WatchFlags::ONLYDIR);
+const APPEARS: WatchFlags = WatchFlags::CREATE.union(WatchFlags::MOVED_TO).union(ARMED);
+/// One directory may be watched for a file of its own and for another's directory: the kernel has one watch for both. A
+/// directory that is itself moved away is told of without a name.
+const ARMED: WatchFlags = WatchFlags::ONLYDIR.union(WatchFlags::MASK_ADD).union(WatchFlags::MOVE_SELF);
+/// What is told without a name and may hide a change: too many events, a directory that is gone or moved.
+const UNNAMED: ReadFlags = ReadFlags::QUEUE_OVERFLOW.union(ReadFlags::IGNORED).union(ReadFlags::MOVE_SELF);
 
 /// A watch on the directories of the policy files; of one that is not there, on the nearest above it that is.
 #[derive(Debug)]
@@ -93,6 +98,7 @@ impl Watch {
                 Ok(event) => {
                     let name = event.file_name().map(|name| OsString::from_vec(name.to_bytes().to_vec()));
                     matters |= name.is_some_and(|name| self.names.contains(&name));
+                    matters |= event.events().intersects(UNNAMED);
                 }
                 Err(rustix::io::Errno::AGAIN) => break,
                 Err(rustix::io::Errno::INTR) => {}
@@ -154,6 +160,50 @@ mod tests {
         std::fs::write(&leash, "x").unwrap();
         watch.on_ready(now).unwrap();
         assert_eq!(watch.due, Some(now + QUIET));
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn one_directory_is_watched_for_a_file_and_for_a_directory_in_it() {
+        let dir = std::env::temp_dir().join(format!("shoal-watch-both-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (leash, shoal) = (dir.join("leash.toml"), dir.join("later/shoal.toml"));
+        let files = Files { leash: Some(leash.clone()), named: false, shoal: Some(shoal), home: None };
+        let mut watch = Watch::new(&files).unwrap();
+        let now = crate::kernel::clock();
+        std::fs::write(&leash, "x").unwrap();
+        watch.on_ready(now).unwrap();
+        assert_eq!(watch.due.take(), Some(now + QUIET));
+        std::fs::create_dir(dir.join("later")).unwrap();
+        std::fs::remove_file(&leash).unwrap();
+        watch.on_ready(now).unwrap();
+        assert_eq!(watch.due, Some(now + QUIET));
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_away_or_removed_is_found_again() {
+        let dir = std::env::temp_dir().join(format!("shoal-watch-moved-{}", std::process::id()));
+        let config = dir.join("config");
+        std::fs::create_dir_all(&config).unwrap();
+        let leash = config.join("leash.toml");
+        let files = Files { leash: Some(leash.clone()), named: false, shoal: None, home: None };
+        let mut watch = Watch::new(&files).unwrap();
+        let now = crate::kernel::clock();
+        std::fs::rename(&config, dir.join("old")).unwrap();
+        watch.on_ready(now).unwrap();
+        assert_eq!(watch.due.take(), Some(now + QUIET));
+        for _ in 0..2 {
+            std::fs::create_dir(&config).unwrap();
+            watch.on_ready(now).unwrap();
+            assert_eq!(watch.due.take(), Some(now + QUIET));
+            std::fs::write(&leash, "x").unwrap();
+            watch.on_ready(now).unwrap();
+            assert_eq!(watch.due.take(), Some(now + QUIET));
+            std::fs::remove_dir_all(&config).unwrap();
+            watch.on_ready(now).unwrap();
+            assert_eq!(watch.due.take(), Some(now + QUIET));
+        }
         std::fs::remove_dir_all(dir).unwrap();
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 use shoal_eval::effects::Effect;
 use shoal_eval::host::{Run, Silent};
 use shoal_eval::request::State;
+use shoal_proto::broker_worker::Purpose;
 use shoal_syntax::ast::Program;
 use shoal_syntax::describe;
 use shoal_syntax::tree_json::to_json;
@@ -13,9 +14,9 @@ use shoal_syntax::tree_json::to_json;
 use crate::runs::RunState;
 use crate::session::Session;
 
-/// The claim of a parsed source. A plan's also has what it is bound to.
-pub(crate) fn of(session: &Session, program: &Program, state: &State, run: &Arc<RunState>, plan: bool) -> Json {
-    let claimed = plan.then(|| session.evaluators.claim(program, state, request(run)));
+/// The claim of a parsed source. A plan's, to make or to apply it, also has what it is bound to.
+pub(crate) fn of(session: &Session, program: &Program, state: &State, run: &Arc<RunState>, purpose: Purpose) -> Json {
+    let claimed = (purpose != Purpose::Run).then(|| session.evaluators.claim(program, state, request(run)));
     let effects = match &claimed {
         Some(claimed) => claimed.effects.clone(),
         None => derive(session, program, state, run),

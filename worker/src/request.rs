@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use shoal_chan::ChanError;
 use shoal_eval::host::{Note, Run, Sink};
 use shoal_eval::request::{Changes, Finish, ModuleCache, Position, State};
-use shoal_proto::broker_worker::{self as edge, Ending, Finished, Prepare, Prepared, ToBroker};
+use shoal_proto::broker_worker::{self as edge, Ending, Finished, Prepare, Prepared, Purpose, ToBroker};
 use shoal_proto::launcher_worker::RunId;
 use shoal_proto::{Bytes, Text, Violation};
 use shoal_syntax::{Diag, Parsed};
@@ -56,12 +56,12 @@ fn go(
     let parsed = shoal_syntax::parse(source, &snapshot.names());
     let (claim, is_parsed) = match parsed.diags.first() {
         Some(diag) => (parse_error(diag), false),
-        None => (claim::of(session, &parsed.program, &snapshot, run, prepare.plan), true),
+        None => (claim::of(session, &parsed.program, &snapshot, run, prepare.purpose), true),
     };
     let claim = Bytes::new(claim.to_string()).map_err(|e| Violation::Encode(e.to_string()))?;
     let prepared = ToBroker::Prepared(Prepared { run: prepare.run, claim, parsed: is_parsed });
     // A claim alone is forgotten before it is told: the same number may be prepared again at once.
-    let is_kept = is_parsed && !prepare.plan;
+    let is_kept = is_parsed && prepare.purpose != Purpose::Plan;
     if !is_kept {
         session.forget(prepare.run);
     }

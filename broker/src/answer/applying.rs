@@ -1,7 +1,7 @@
 //! `plan.apply`: everything derived anew, compared, judged again, consumed; only then the run starts.
 
 use serde_json::json;
-use shoal_leash::{Effect, Verdict, judge};
+use shoal_leash::{Verdict, judge};
 use shoal_wire::params::plan::PlanApply;
 use shoal_wire::{RpcError, params};
 
@@ -43,38 +43,29 @@ impl Broker {
         self.prepare_run(n);
     }
 
-    /// The claim of a plan that is applied: everything derived anew must be as it was.
-    pub(crate) fn check_plan(&mut self, n: u64, reference: &str, claim: &Claim) {
+    /// The claim of a plan that is applied. The worker keeps what it claimed, so this is what runs: it binds what was
+    /// planned, and the policy must still allow it.
+    pub(crate) fn apply_plan(&mut self, n: u64, reference: &str, claim: &Claim) {
         let Some(run) = self.runs.at(n) else { return };
+        let ended_meanwhile = self.sessions.at(run.sid).is_some_and(|session| session.last_out != run.asked_after);
         let now = self.plan_of_claim(run.sid, run.src.clone(), run.position, claim);
         let (Some(plan), Some((now, _))) = (self.plans.at(reference), now) else {
             return self.refuse_run(n, RpcError::unknown_plan(reference, "unknown"));
         };
-        let drift = plan.drift(&now);
+        let mut drift = plan.drift(&now);
+        if ended_meanwhile {
+            // The directory and the environment known here may be newer than those that were claimed.
+            drift.push("session");
+        }
         if !drift.is_empty() {
             let error = RpcError::unknown_plan(reference, "drifted").and("what", drift);
-            return self.refuse_run(n, error);
-        }
-        if let Some(run) = self.runs.at_mut(n) {
-            run.checked = true;
-        }
-        self.prepare_run(n);
-    }
-
-    /// The source is kept now, with the same effects; the policy must still allow them.
-    pub(crate) fn judge_plan(&mut self, n: u64, reference: &str, effects: &[Effect]) {
-        let Some(plan) = self.plans.at(reference) else {
-            return self.refuse_run(n, RpcError::unknown_plan(reference, "unknown"));
-        };
-        if plan.effects != effects {
-            let error = RpcError::unknown_plan(reference, "drifted").and("what", json!(["effects"]));
             return self.refuse_run(n, error);
         }
         // Somebody may have applied or decided it while the worker derived.
         if let Err(error) = applicable(plan, self.now.ns) {
             return self.refuse_run(n, error);
         }
-        let judged = judge(effects, self.policy.of(&plan.owner));
+        let judged = judge(&plan.effects, self.policy.of(&plan.owner));
         let hint = judged.hint().map(str::to_owned);
         let (record, reference, effects) = (plan.to_record(), plan.reference.to_string(), json!(plan.effects));
         let granted = if plan.state == PlanState::Approved { judged.approved() } else { judged.allowed() };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shoal_journal::Kind;
 use shoal_leash::{Verdict, judge};
-use shoal_proto::broker_worker::{Position, Prepare, Run as RunMessage, ToWorker};
+use shoal_proto::broker_worker::{Position, Prepare, Purpose as ClaimFor, Run as RunMessage, ToWorker};
 use shoal_proto::hello::SessionRole;
 use shoal_proto::{Bytes, Text};
 use shoal_wire::params::Empty;
@@ -77,7 +77,7 @@ impl Broker {
                 tty: false,
                 human: planning.caller.human,
                 bindings: Bytes::default(),
-                plan: true,
+                purpose: ClaimFor::Plan,
             };
             broker.planning.insert(run, planning);
             broker.tell_worker(sid, ToWorker::Prepare(prepare));

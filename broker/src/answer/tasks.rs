@@ -126,6 +126,11 @@ impl Broker {
         }
     }
 
+    /// Whether somebody waits for the end of a task.
+    pub(crate) fn is_awaited(&self, n: u64) -> bool {
+        self.task_waiters.iter().any(|waiter| waiter.n == n)
+    }
+
     /// A task ended: everybody who waits for it is told.
     pub(crate) fn wake_task_waiters(&mut self, n: u64) {
         let (mine, others) = std::mem::take(&mut self.task_waiters).into_iter().partition(|waiter| waiter.n == n);
@@ -180,6 +185,9 @@ impl Broker {
         self.cancelling(n);
         self.wait_for_task(n, ask, Told::Receipt, Some(CANCEL_WITHIN));
         let waiter = self.task_waiters.last().map_or(0, |waiter| waiter.id);
+        if self.cancel_unstarted(n) {
+            return;
+        }
         self.end_run(sid, n, rung, false, move |broker, verified| {
             if verified {
                 broker.after(UNWIND_WITHIN, move |broker| broker.task_wait_over(waiter));

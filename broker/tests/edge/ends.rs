@@ -1,4 +1,5 @@
 //! Ends that meet each other: of a session and of what it runs, of its processes and of its directory.
+#![allow(clippy::disallowed_methods, reason = "a test opens the gate of what waits for it")]
 
 use serde_json::{Value, json};
 
@@ -113,4 +114,29 @@ fn a_worker_takes_over_the_runs_of_its_own_session_alone() {
     assert_eq!(client.ok("task.get", json!({"task": task}))["state"], "running");
     std::fs::write(&gate, "").expect("opened");
     assert_eq!(client.ok("task.await", json!({"task": task}))["state"], "completed");
+}
+
+#[test]
+fn what_did_not_begin_is_cancelled_at_once() {
+    let kernel = Kernel::start();
+    let mut client = kernel.attach("a");
+    let params = json!({"src": "unclaimed", "async": true, "key": "k"});
+    let task = client.ok("exec", params.clone())["task"].clone();
+    let cancelled = client.ok("task.cancel", json!({"task": task}));
+    assert_eq!((&cancelled["state"], &cancelled["receipt"]), (&json!("cancelled"), &Value::Null), "{cancelled}");
+    assert_eq!(client.ok("task.get", json!({"task": task}))["state"], "cancelled");
+    assert_ne!(client.ok("exec", params)["task"], task, "its key is unused");
+    assert_eq!(client.ok("exec", json!({"src": "value 1"}))["ref"], "out:1");
+    let mut other = kernel.attach("a");
+    let waiting = client.send("exec", json!({"src": "unclaimed"}));
+    let task = loop {
+        let tasks = other.ok("task.list", json!({}));
+        let waited_for = tasks.as_array().and_then(|tasks| tasks.iter().find(|task| task["foreground"] == true));
+        if let Some(task) = waited_for {
+            break task["task"].clone();
+        }
+    };
+    assert_eq!(other.ok("task.cancel", json!({"task": task}))["state"], "cancelled");
+    let error = client.answer(waiting).expect_err("cancelled");
+    assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32002), &json!("cancelled")), "{error}");
 }

@@ -1,7 +1,7 @@
 //! A worker whose sources are scripts: the first word says what happens.
 //!
 //! `value TEXT` ends with that text; `raise`; `hang` runs until it is cancelled; `wait` runs until the test lets it go;
-//! `cd DIR`; `ask METHOD PARAMS` ends with the JSON of what the broker answers; `opaque` has an effect nobody can tell; anything that begins with `!` does not parse.
+//! `unclaimed` is derived for ever; `cd DIR`; `ask METHOD PARAMS` ends with the JSON of what the broker answers; `opaque` has an effect nobody can tell; anything that begins with `!` does not parse.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shoal_chan::{Chan, ChanError};
 use shoal_proto::broker_worker::{
-    Answer, Ending, Finished, Method, OpenRun, Prepare, Prepared, Setup, Statement, ToBroker, ToWorker, UpCall,
-    UpMethod, WorkerHello,
+    Answer, Ending, Finished, Method, OpenRun, Prepare, Prepared, Purpose, Setup, Statement, ToBroker, ToWorker,
+    UpCall, UpMethod, WorkerHello,
 };
 use shoal_proto::{Bytes, List, Text};
 
@@ -127,8 +127,11 @@ impl End {
             ToWorker::Setup(setup) => self.greet(&setup),
             ToWorker::Prepare(prepare) => {
                 self.memory.crash.pass(Point::ClaimAsked);
+                if prepare.src.as_str() == "unclaimed" {
+                    return;
+                }
                 let claim = claim(&prepare);
-                if !prepare.plan {
+                if prepare.purpose != Purpose::Plan {
                     self.memory.state().prepared.insert(prepare.run, prepare.src.to_string());
                 }
                 let claim = Bytes::new(claim.to_string()).expect("fits");

@@ -82,8 +82,19 @@ pub struct Prepare {
     pub human: bool,
     /// A plan's stored bindings for a lane, empty otherwise.
     pub bindings: Json,
-    /// Only plan: answer with the plan's claim and forget the source.
-    pub plan: bool,
+    /// What the claim is for.
+    pub purpose: Purpose,
+}
+
+/// What a claim is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
+pub enum Purpose {
+    /// A run: its effects are claimed, and the source is kept.
+    Run,
+    /// A plan: all that it is bound to is claimed, and the source is forgotten.
+    Plan,
+    /// A plan that is applied: all that it is bound to is claimed, and what was claimed is kept, to run as it is.
+    Apply,
 }
 
 /// The claim of a prepared source.

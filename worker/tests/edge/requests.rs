@@ -1,7 +1,7 @@
 //! Executions: values, errors, commits, numbers, cancels, and a broker that is replaced meanwhile.
 
 use serde_json::json;
-use shoal_proto::broker_worker::{Ending, Position, Run, ToBroker, ToWorker};
+use shoal_proto::broker_worker::{Ending, Position, Purpose, Run, ToBroker, ToWorker};
 
 use crate::session::Session;
 
@@ -166,13 +166,25 @@ fn a_missing_directory_is_kept_by_name() {
 fn a_plan_s_claim_comes_first_and_the_same_number_runs_then() {
     let mut session = Session::start();
     for run in 500..550 {
-        let claim = session.claim(run, "6 * 7", Position::Value, true);
+        let claim = session.claim(run, "6 * 7", Position::Value, Purpose::Plan);
         assert!(claim["ast"]["stmts"].is_array() && claim["cwd"]["display"].is_string(), "{claim}");
-        session.claim(run, "6 * 7", Position::Value, false);
+        session.claim(run, "6 * 7", Position::Value, Purpose::Run);
         session.worker.send(&ToWorker::Run(Run { run }), &[]).expect("sent");
         let done = session.done();
         assert_eq!((done.finished.run, &done.value["v"]), (run, &json!(42)));
     }
+}
+
+#[test]
+fn what_runs_of_an_applied_plan_is_what_was_claimed() {
+    let mut session = Session::start();
+    session.run("let name = 'planned'");
+    let claim = session.claim(900, "name", Position::Value, Purpose::Apply);
+    assert_eq!(claim["bindings"]["data"]["name"]["value"]["v"], json!("planned"), "{claim}");
+    session.run("let name = 'swapped'");
+    session.worker.send(&ToWorker::Run(Run { run: 900 }), &[]).expect("sent");
+    let done = session.done();
+    assert_eq!((done.finished.run, &done.value["v"]), (900, &json!("planned")));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 use shoal_chan::Chan;
 use shoal_proto::broker_worker::{
-    Ack, Answer, Call, Cancel, Elide, Finished, Method, Position, Prepare, Prepared, Run, Setup, Statement, ToBroker,
-    ToWorker, UpCall, UpMethod, WorkerHello,
+    Ack, Answer, Call, Cancel, Elide, Finished, Method, Position, Prepare, Prepared, Purpose, Run, Setup, Statement,
+    ToBroker, ToWorker, UpCall, UpMethod, WorkerHello,
 };
 use shoal_proto::hello::{BUILD, EDGE_VERSION, Hello};
 use shoal_proto::launcher_worker::Rung;
@@ -95,11 +95,11 @@ impl Session {
     pub(crate) fn prepare(&mut self, source: &str, position: Position) -> (u64, Json) {
         let run = self.next;
         self.next += 1;
-        (run, self.claim(run, source, position, false))
+        (run, self.claim(run, source, position, Purpose::Run))
     }
 
     /// Prepares a source under a number; its claim.
-    pub(crate) fn claim(&mut self, run: u64, source: &str, position: Position, plan: bool) -> Json {
+    pub(crate) fn claim(&mut self, run: u64, source: &str, position: Position, purpose: Purpose) -> Json {
         let elide = Elide { max_bytes: 8192, max_rows: 100, max_bytes_raw: 4096, max_items: 500 };
         let prepare = Prepare {
             run,
@@ -110,7 +110,7 @@ impl Session {
             tty: false,
             human: true,
             bindings: Bytes::default(),
-            plan,
+            purpose,
         };
         self.worker.send(&ToWorker::Prepare(prepare), &[]).expect("sent");
         loop {
