@@ -18,7 +18,7 @@ use crate::launcher_edge::LauncherDone;
 use crate::record::Closed;
 use crate::runs::{Began, Run, Stage};
 use crate::sessions::Sid;
-use crate::tasks::{Origin, Task, TaskEnd};
+use crate::tasks::{Origin, Task, TaskEnd, TaskState};
 
 /// The receipt of a ladder belongs into the answer; it takes three rungs of two seconds at most.
 const RECEIPT_WITHIN: Duration = Duration::from_secs(7);
@@ -109,7 +109,7 @@ impl Broker {
     }
 
     /// Takes in an execution that went on without a broker: its row is open, its worker evaluates it.
-    pub(crate) fn adopt_running(&mut self, n: u64, order: RunOrder, row: &Row) {
+    pub(crate) fn adopt_running(&mut self, n: u64, order: RunOrder, row: &Row, suspended: bool) {
         let now = self.now.mono;
         let origin = Origin {
             sid: order.sid,
@@ -118,15 +118,21 @@ impl Broker {
             principal: order.principal.clone(),
             src: order.src.clone(),
             key: row.key.clone(),
-            deadline_ms: None,
+            deadline_ms: order.deadline_ms,
         };
-        self.tasks.insert(Task::new(n, origin, row.ts));
+        let mut task = Task::new(n, origin, row.ts);
+        if suspended {
+            task.state = TaskState::Suspended;
+        }
+        self.tasks.insert(task);
         let mut run = Run::new(n, order);
         run.stage = Stage::Running { since: now };
         run.entry = Some(row.id);
         run.began = Began::by_row(row.ts, self.now.ns, now);
         run.effects = row.effects.clone();
+        let gone_by = Duration::from_nanos(u64::try_from(run.began.elapsed_ns(now)).unwrap_or(0));
         self.runs.insert(run);
+        self.arm_deadline(n, gone_by);
     }
 
     /// Sends the source to the worker, once there is one.
@@ -254,7 +260,7 @@ impl Broker {
         let Some(run) = self.runs.at_mut(n) else { return };
         run.entry = Some(entry);
         run.stage = Stage::Running { since: now };
-        let (sid, deadline, key) = (run.sid, run.deadline_ms, run.key.clone());
+        let (sid, key) = (run.sid, run.key.clone());
         let (plan, aborted) = (run.plan.clone(), run.aborted.take());
         if let Some(plan) = plan {
             self.plan_consumed(&plan, entry);
@@ -267,12 +273,7 @@ impl Broker {
             session.keys.record(&key, entry);
         }
         self.tell_worker(sid, ToWorker::Run(RunMessage { run: n }));
-        if let Some(ms) = deadline.and_then(|ms| u64::try_from(ms).ok()) {
-            let timer = self.after(Duration::from_millis(ms), move |broker| broker.on_deadline(n));
-            if let Some(run) = self.runs.at_mut(n) {
-                run.deadline = Some(timer);
-            }
-        }
+        self.arm_deadline(n, Duration::ZERO);
         self.hand_over_started(n);
     }
 
@@ -291,6 +292,16 @@ impl Broker {
         self.tell_worker(sid, ToWorker::Cancel(Cancel { run: n, rung: Rung::Int, deadline: false }));
         self.abort_run(n, RpcError::new(Code::Raised, "cancelled before it began").with(data), Ended::Cancelled);
         true
+    }
+
+    /// Ends a run when its deadline is over, of which so much has gone by.
+    fn arm_deadline(&mut self, n: u64, gone_by: Duration) {
+        let Some(ms) = self.runs.at(n).and_then(|run| u64::try_from(run.deadline_ms?).ok()) else { return };
+        let left = Duration::from_millis(ms).saturating_sub(gone_by);
+        let timer = self.after(left, move |broker| broker.on_deadline(n));
+        if let Some(run) = self.runs.at_mut(n) {
+            run.deadline = Some(timer);
+        }
     }
 
     fn on_deadline(&mut self, n: u64) {
@@ -323,7 +334,10 @@ impl Broker {
             };
             let verified = receipt.is_some();
             if let (Some(receipt), Some(task)) = (receipt, broker.tasks.at_mut(n)) {
-                task.receipt = Some(receipt);
+                task.receipt = Some(match task.receipt.take() {
+                    Some(earlier) => receipt.after(earlier),
+                    None => receipt,
+                });
             }
             broker.ladder_over(n);
             then(broker, verified);

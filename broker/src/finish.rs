@@ -10,18 +10,29 @@ use shoal_journal::{Closing, Ended, Output, OutputData};
 use shoal_proto::broker_worker::{Ack, Ending, Finished, MAX_JSON, ToWorker};
 use shoal_proto::hello::SessionRole;
 use shoal_wire::RpcError;
+use shoal_wire::limits::STDERR_BYTES;
 
 use crate::broker::Broker;
 use crate::json::{quoted, relayable, wire_path};
 use crate::record::{Attached, Closed};
 use crate::runs::{RunAnswer, Stage, answer_for};
-use crate::sessions::Sid;
+use crate::sessions::{OUT_MARKS, Sid};
 use crate::tasks::TaskEnd;
 
 /// Stored bytes of one output (`value`, `render`).
 const MAX_OUTPUT: usize = 256 * 1024 * 1024;
 /// The line a longer output ends with.
 const TRUNCATED: &[u8] = b"\n[shoal: output truncated; see journal metadata]";
+
+/// Standard error in the data of an error. The worker bounds it; what is longer than that is cut here.
+fn bounded_stderr(text: &str, uri: &str) -> String {
+    /// The line that stands for what is missing.
+    const MARKER: usize = 256;
+    if text.len() <= STDERR_BYTES + MARKER {
+        return text.to_owned();
+    }
+    shoal_wire::text::stderr(text, &format!("{uri}?path=stderr")).into_owned()
+}
 
 /// Members of a finished execution that concern its row and its task.
 #[derive(Debug, Default, Deserialize)]
@@ -62,6 +73,10 @@ impl Broker {
         let n = finished.run;
         // A run that was aborted meanwhile: its late end is dropped, and the worker may forget it.
         let Some(run) = self.runs.of(sid, n) else {
+            // Its number is given all the same.
+            if let Some(session) = self.sessions.at_mut(sid).filter(|session| session.last_out + 1 == finished.n) {
+                session.last_out = finished.n;
+            }
             self.tell_worker(sid, ToWorker::Ack(Ack { run: n, stored: false, kept: false }));
             return Ok(());
         };
@@ -76,10 +91,7 @@ impl Broker {
             return Err("an end whose descriptors are not those it names");
         }
         let session = self.sessions.at_mut(sid).ok_or("an end without session")?;
-        if finished.n != session.last_out + 1 {
-            return Err("an out number that is not the next one");
-        }
-        session.last_out = finished.n;
+        session.take_out(finished.n)?;
         // The worker has committed it: what is derived from here on is derived there, also while a receipt holds this back.
         session.cwd = finished.session_cwd.as_slice().to_vec();
         if finished.env_changed {
@@ -89,6 +101,27 @@ impl Broker {
             run.finished = Some((finished, fds));
         }
         self.finish_if_complete(n);
+        Ok(())
+    }
+
+    /// A result of no execution got its number, which is not given again in this state directory.
+    pub(crate) fn on_numbered(&mut self, sid: Sid, n: u64) -> Result<(), &'static str> {
+        let session = self.sessions.at_mut(sid).ok_or("a number without session")?;
+        session.take_out(n)?;
+        if n <= session.out_mark {
+            return Ok(());
+        }
+        session.out_mark = n + OUT_MARKS;
+        let counter = crate::record::out_counter(&session.owner, &session.name);
+        let mark = i64::try_from(session.out_mark).unwrap_or(i64::MAX);
+        self.write(
+            move |store| store.raise_counter(&counter, mark),
+            |_, written| {
+                if let Err(error) = written {
+                    crate::log::line(format_args!("counter not written: {error}"));
+                }
+            },
+        );
         Ok(())
     }
 
@@ -161,7 +194,7 @@ impl Broker {
             "span": raised.and_then(|r| r.span.clone()),
             "hint": raised.and_then(|r| r.hint.clone()),
             "status": raised.and_then(|r| r.status),
-            "stderr": raised.and_then(|r| r.stderr.as_deref()).map(|text| shoal_wire::text::stderr(text, &uri).into_owned()),
+            "stderr": raised.and_then(|r| r.stderr.as_deref()).map(|text| bounded_stderr(text, &uri)),
             "ref": format!("out:{out}"), "uri": uri, "elapsed_ms": elapsed,
             "cwd": serde_json::from_str::<Value>(&cwd).unwrap_or_default(),
         });

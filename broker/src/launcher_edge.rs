@@ -203,8 +203,6 @@ impl Broker {
     /// Everything a session had that lives in a process is gone. Hands back the supervisor's number of those processes.
     fn lose_processes(&mut self, sid: Sid, why: &str) -> Option<SessionId> {
         self.lose_worker(sid, why);
-        self.fail_launcher_calls(sid);
-        self.lose_ptys(sid);
         let id = self.sessions.unbind(sid);
         if let Some(id) = &id {
             self.ancestors.remove(id);
@@ -213,6 +211,9 @@ impl Broker {
         session.launcher = None;
         session.ptyd = None;
         session.frozen = false;
+        let error = RpcError::worker_lost(&session.name, None, false, why);
+        self.fail_launcher_calls(sid, &error);
+        self.lose_ptys(sid, &error);
         id
     }
 
@@ -223,11 +224,11 @@ impl Broker {
     }
 
     /// Answers every call to a launcher that will not answer.
-    pub(crate) fn fail_launcher_calls(&mut self, sid: Sid) {
+    pub(crate) fn fail_launcher_calls(&mut self, sid: Sid, error: &RpcError) {
         let calls: Vec<u64> = self.launcher_calls.iter().filter(|(_, c)| c.sid == sid).map(|(n, _)| *n).collect();
         for call in calls {
             if let Some(pending) = self.launcher_calls.remove(&call) {
-                (pending.then)(self, Err(RpcError::internal("the session's launcher is gone")));
+                (pending.then)(self, Err(error.clone()));
             }
         }
     }

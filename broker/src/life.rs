@@ -65,16 +65,21 @@ impl Broker {
     /// The processes of a session could not be made. A session that has lived goes on when its directory is gone, as with a
     /// worker that is replaced; one that cannot be made anew for another reason stays until somebody kills it.
     fn on_not_made(&mut self, sid: Sid, failed: &SessionFailed, in_root: bool) {
-        let Some(session) = self.sessions.at(sid) else { return };
+        let Some(session) = self.sessions.at_mut(sid) else { return };
         if !failed.no_such_dir {
             let label = session.label();
             crate::log::line(format_args!("session {label} not made: {} (errno {})", failed.step, failed.errno));
         }
-        if session.stage == Stage::Starting {
-            return self.give_up_session(sid, &not_made(failed));
-        }
-        if failed.no_such_dir && !in_root {
+        let is_new = session.stage == Stage::Starting;
+        // A directory that nobody named is no reason to have no session: the kernel's own may lie outside its view.
+        if failed.no_such_dir && !in_root && !(is_new && session.cwd_wanted) {
+            if is_new {
+                session.cwd = ROOT.as_bytes().to_vec();
+            }
             return self.order_session_in(sid, Text::cut(ROOT));
+        }
+        if is_new {
+            return self.give_up_session(sid, &not_made(failed));
         }
         self.fail_session(sid, &format!("it could not be started anew: {}", failed.step.as_str()));
     }
@@ -119,9 +124,9 @@ impl Broker {
         }
         self.fail_worker_calls(sid, &error);
         self.fail_plannings(sid, &error);
+        self.fail_launcher_calls(sid, &error);
+        self.lose_ptys(sid, &error);
         self.session_is_up(sid, Err(error));
-        self.fail_launcher_calls(sid);
-        self.lose_ptys(sid);
         for (_, client) in self.clients.iter_mut() {
             if let Some(attachment) = client.attachment_mut().filter(|a| a.sid == sid) {
                 attachment.ended = Some(ended.clone());
@@ -176,6 +181,7 @@ impl Broker {
             owner,
             name,
             cwd: self.start.start_dir.as_str().as_bytes().to_vec(),
+            cwd_wanted: false,
             env: Vec::new(),
             limits: Default::default(),
             output_cap: None,
@@ -185,9 +191,26 @@ impl Broker {
         self.sessions.bind(sid, adopted.session);
         if let Some(session) = self.sessions.at_mut(sid) {
             session.stage = Stage::Restarting;
+            session.first_out = 1;
+            session.frozen = adopted.frozen;
         }
+        self.load_first_out(sid);
         self.load_watches(sid, move |broker| broker.arm_idle(sid));
         sid
+    }
+
+    /// Finds where the results of an adopted session begin.
+    fn load_first_out(&mut self, sid: Sid) {
+        let Some(session) = self.sessions.at(sid) else { return };
+        let (owner, name) = (session.owner.to_string(), session.name.to_string());
+        self.read(
+            move |store| store.out_before_creation(&owner, &name),
+            move |broker, before| match (before, broker.sessions.at_mut(sid)) {
+                (Ok(before), Some(session)) => session.first_out = u64::try_from(before).map_or(1, |before| before + 1),
+                (Ok(_), None) => {}
+                (Err(error), _) => crate::log::line(format_args!("first result not read: {error}")),
+            },
+        );
     }
 
     /// What an adopted worker still has, against the rows that are open.
@@ -204,7 +227,7 @@ impl Broker {
             match row {
                 Some(at) if !known && !run.prepared => {
                     let row = self.open_rows.swap_remove(at);
-                    self.adopt_run(sid, run.run, &row);
+                    self.adopt_run(sid, run, &row);
                 }
                 // Prepared for a broker that is gone, or of no row: it never ran and must not.
                 Some(_) | None if !known => {
@@ -219,7 +242,8 @@ impl Broker {
         self.close_lost_rows(sid);
     }
 
-    fn adopt_run(&mut self, sid: Sid, n: u64, row: &Row) {
+    fn adopt_run(&mut self, sid: Sid, open: &OpenRun, row: &Row) {
+        let n = open.run;
         let Some(session) = self.sessions.at_mut(sid) else { return };
         session.running.push(n);
         let key = row.key.clone();
@@ -233,14 +257,14 @@ impl Broker {
             principal: row.principal.as_str().into(),
             src: row.src.as_str().into(),
             position: shoal_proto::broker_worker::Position::Value,
-            deadline_ms: None,
+            deadline_ms: open.deadline_ms.and_then(|ms| i64::try_from(ms).ok()),
             key: key.zip(body),
             elide: crate::answer::default_elide(),
             tty: false,
             human: self.is_local_user(&row.principal),
             plan: None,
         };
-        self.adopt_running(n, order, row);
+        self.adopt_running(n, order, row, open.suspended);
         self.keep_task(n);
     }
 

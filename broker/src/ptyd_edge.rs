@@ -7,7 +7,7 @@ use shoal_proto::broker_launcher::{PtyId, PtyOrder, ToLauncher};
 use shoal_proto::broker_ptyd::{Expect, Hosted, PtyCall, Refusal, Refused, Screen, Sent, ToBroker, ToPtyd};
 use shoal_proto::hello::{ExitStatus, SessionRole};
 use shoal_proto::supervisor_broker::ToSupervisor;
-use shoal_wire::RpcError;
+use shoal_wire::{Code, RpcError};
 
 use crate::broker::{Broker, Pending};
 use crate::edge::{Arrived, hello};
@@ -46,15 +46,23 @@ impl Broker {
         for pty in self.ptys.of_session(sid) {
             peer.send(ToPtyd::Expect(Expect { id: pty.n, cols: pty.cols, rows: pty.rows }));
         }
-        self.fail_ptyd_calls(sid, "the session's ptyd was replaced");
-        if let Some(session) = self.sessions.at_mut(sid) {
+        let lost = self.sessions.at_mut(sid).map(|session| {
             session.ptyd = Some(peer);
+            ptyd_lost(&session.name)
+        });
+        if let Some(error) = lost {
+            self.fail_ptyd_calls(sid, &error);
         }
+        self.ptyd_is_there(sid, &Ok(()));
+    }
+
+    /// Resolves everybody who waits for a session's ptyd.
+    fn ptyd_is_there(&mut self, sid: Sid, there: &Result<(), RpcError>) {
         let (mine, others) = std::mem::take(&mut self.until_ptyd).into_iter().partition(|(_, p)| p.sid == sid);
         self.until_ptyd = others;
         let mine: Vec<(u64, Pending<()>)> = mine;
         for (_, pending) in mine {
-            (pending.then)(self, Ok(()));
+            (pending.then)(self, there.clone());
         }
     }
 
@@ -104,6 +112,24 @@ impl Broker {
         });
     }
 
+    /// Asks a ptyd what it may be asked twice: when it dies on the call, its successor is asked.
+    pub(crate) fn ask_any_ptyd(
+        &mut self,
+        sid: Sid,
+        make: impl Fn(u64) -> ToPtyd + Clone + 'static,
+        then: impl FnOnce(&mut Self, Result<PtydDone, RpcError>) + 'static,
+    ) {
+        let again = make.clone();
+        self.ask_ptyd(sid, make, move |broker, done| match done {
+            Err(error)
+                if error.is(Code::WorkerLost) && broker.sessions.at(sid).is_some_and(|s| s.launcher.is_some()) =>
+            {
+                broker.ask_ptyd(sid, again, then);
+            }
+            other => then(broker, other),
+        });
+    }
+
     /// Sends to a ptyd.
     pub(crate) fn tell_ptyd(&self, sid: Sid, message: ToPtyd) {
         if let Some(peer) = self.sessions.at(sid).and_then(|session| session.ptyd.as_ref()) {
@@ -123,10 +149,10 @@ impl Broker {
                 if let shoal_chan::ChanError::Violation(violation) = &error {
                     return self.violated(sid, SessionRole::Ptyd, &violation.to_string());
                 }
-                if let Some(session) = self.sessions.at_mut(sid) {
-                    session.ptyd = None;
-                }
-                return self.fail_ptyd_calls(sid, "the session's ptyd was lost");
+                let Some(session) = self.sessions.at_mut(sid) else { return };
+                session.ptyd = None;
+                let error = ptyd_lost(&session.name);
+                return self.fail_ptyd_calls(sid, &error);
             }
         };
         match message {
@@ -153,11 +179,11 @@ impl Broker {
         }
     }
 
-    fn fail_ptyd_calls(&mut self, sid: Sid, why: &str) {
+    fn fail_ptyd_calls(&mut self, sid: Sid, error: &RpcError) {
         let calls: Vec<u64> = self.ptyd_calls.iter().filter(|(_, call)| call.sid == sid).map(|(n, _)| *n).collect();
         for call in calls {
             if let Some(pending) = self.ptyd_calls.remove(&call) {
-                (pending.then)(self, Err(RpcError::internal(why)));
+                (pending.then)(self, Err(error.clone()));
             }
         }
     }
@@ -218,8 +244,9 @@ impl Broker {
     }
 
     /// The terminals of a session are gone with its launcher.
-    pub(crate) fn lose_ptys(&mut self, sid: Sid) {
-        self.fail_ptyd_calls(sid, "the session is gone");
+    pub(crate) fn lose_ptys(&mut self, sid: Sid, error: &RpcError) {
+        self.fail_ptyd_calls(sid, error);
+        self.ptyd_is_there(sid, &Err(error.clone()));
         let gone: Vec<u64> = self.ptys.of_session(sid).map(|pty| pty.n).collect();
         for n in gone {
             self.forget_pty(n);
@@ -232,4 +259,9 @@ impl Broker {
             self.drop_channel(&pty.owner, &format!("pty.{n}"));
         }
     }
+}
+
+/// What a call is told that the ptyd died on: typed input may have been written in part.
+fn ptyd_lost(session: &str) -> RpcError {
+    RpcError::worker_lost(session, None, false, "its terminal host died during this call; read the screen")
 }

@@ -115,6 +115,8 @@ pub(crate) struct Run {
     pub(crate) plan: Option<Rc<str>>,
     /// The last `out:N` of its session when its claim was asked for.
     pub(crate) asked_after: u64,
+    /// Its worker died before it began, so the next one was asked; that happens once.
+    pub(crate) asked_again: bool,
     /// Effects as claimed and judged.
     pub(crate) effects: Value,
     /// How far it is.
@@ -162,6 +164,7 @@ impl Run {
             human: order.human,
             plan: order.plan,
             asked_after: 0,
+            asked_again: false,
             effects: Value::Array(Vec::new()),
             stage: Stage::AwaitClaim,
             entry: None,

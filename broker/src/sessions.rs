@@ -37,6 +37,8 @@ pub(crate) struct Ended {
     pub(crate) note: Option<String>,
 }
 
+/// So many numbers of results without a row are marked as given at a time.
+pub(crate) const OUT_MARKS: u64 = 64;
 /// Deaths in the window that make a session fail.
 const DEATHS: usize = 5;
 /// The window.
@@ -78,6 +80,8 @@ pub(crate) struct Session {
     pub(crate) stage: Stage,
     /// Everything in it is stopped.
     pub(crate) frozen: bool,
+    /// Its worker went on without a broker.
+    pub(crate) went_on: bool,
     /// The edges, while they are there.
     pub(crate) worker: Option<Peer<ToWorker>>,
     /// Launcher's edge.
@@ -86,12 +90,18 @@ pub(crate) struct Session {
     pub(crate) ptyd: Option<Peer<ToPtyd>>,
     /// Directory of the last commit.
     pub(crate) cwd: Vec<u8>,
+    /// It was named by who makes the session, and is not entered yet: without it there is no session.
+    pub(crate) cwd_wanted: bool,
     /// Environment of the last commit, `NAME=value` each.
     pub(crate) env: Vec<Vec<u8>>,
     /// BLAKE3 of it.
     pub(crate) env_hash: [u8; 32],
+    /// The first `out:N` it can have: lower ones are of an earlier life.
+    pub(crate) first_out: u64,
     /// The last `out:N`.
     pub(crate) last_out: u64,
+    /// Up to here numbers of results without a row are marked as given in the database.
+    pub(crate) out_mark: u64,
     /// When it was made, ns.
     pub(crate) created_ns: i64,
     /// When it was last used, ns.
@@ -126,6 +136,27 @@ impl Session {
         format!("{}/{}", self.owner, self.name)
     }
 
+    /// Takes the number of a result: the next one.
+    pub(crate) fn take_out(&mut self, n: u64) -> Result<(), &'static str> {
+        if n != self.last_out + 1 {
+            return Err("an out number that is not the next one");
+        }
+        self.last_out = n;
+        Ok(())
+    }
+
+    /// A worker said which number it tells next. One that went on without a broker tells those again that it does not know
+    /// to be recorded, so the database may be ahead of it.
+    pub(crate) fn next_out_is(&mut self, next: u64) {
+        let told = next.saturating_sub(1);
+        self.last_out = if self.went_on { told } else { self.last_out.max(told) };
+    }
+
+    /// Whether this `out:N` was given out in this life.
+    pub(crate) fn has_out(&self, n: u64) -> bool {
+        (self.first_out..=self.last_out).contains(&n)
+    }
+
     /// Keeps an environment and its hash.
     pub(crate) fn commit_env(&mut self, env: Vec<Vec<u8>>) {
         self.env_hash = env_hash(&env);
@@ -151,8 +182,8 @@ impl Session {
     pub(crate) fn state(&self) -> &'static str {
         match self.stage {
             Stage::Failed => "failed",
+            Stage::Up | Stage::Restarting if self.frozen => "frozen",
             Stage::Starting | Stage::Restarting | Stage::Ending => "restarting",
-            Stage::Up if self.frozen => "frozen",
             Stage::Up if self.running.is_empty() => "idle",
             Stage::Up => "busy",
         }
@@ -181,6 +212,8 @@ pub(crate) struct Recipe {
     pub(crate) name: Rc<str>,
     /// Directory to start in.
     pub(crate) cwd: Vec<u8>,
+    /// It was named by who makes the session.
+    pub(crate) cwd_wanted: bool,
     /// Environment to start with.
     pub(crate) env: Vec<Vec<u8>>,
     /// Limits below the section's.
@@ -215,13 +248,17 @@ impl Sessions {
             output_cap: recipe.output_cap,
             stage: Stage::Starting,
             frozen: false,
+            went_on: false,
             worker: None,
             launcher: None,
             ptyd: None,
             cwd: recipe.cwd,
+            cwd_wanted: recipe.cwd_wanted,
             env_hash: env_hash(&recipe.env),
             env: recipe.env,
+            first_out: recipe.last_out + 1,
             last_out: recipe.last_out,
+            out_mark: 0,
             created_ns: now_ns,
             used_ns: now_ns,
             used: now,
@@ -315,6 +352,7 @@ mod tests {
             owner: owner.into(),
             name: name.into(),
             cwd: b"/".to_vec(),
+            cwd_wanted: false,
             env: Vec::new(),
             limits: Limits::default(),
             output_cap: None,

@@ -75,6 +75,20 @@ pub(crate) struct ReceiptRecord {
 }
 
 impl ReceiptRecord {
+    /// One receipt for two ladders that were climbed on the same run, this one and an earlier one.
+    pub(crate) fn after(mut self, earlier: Self) -> Self {
+        let gone = earlier.ended.into_iter().chain(earlier.survived);
+        let gone = gone.filter(|pid| !self.survived.contains(pid) && !self.ended.contains(pid));
+        let gone: Vec<i32> = gone.collect();
+        self.ended.extend(gone);
+        self.ended.sort_unstable();
+        let height = |rung: Option<&str>| ["int", "term", "kill"].iter().position(|name| Some(*name) == rung);
+        if height(earlier.escalated) > height(self.escalated) {
+            self.escalated = earlier.escalated;
+        }
+        self
+    }
+
     /// The JSON of a receipt.
     pub(crate) fn to_json(&self) -> String {
         let list = |pids: &[i32]| pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",");
@@ -379,6 +393,18 @@ mod tests {
         assert_eq!(ends(TaskEnd::Error(RpcError::worker_lost("s", None, false, "x")), true), TaskState::Failed);
         let ended = RpcError::session_ended("s", "o", "killed", None, None);
         assert_eq!(ends(TaskEnd::Error(ended), false), TaskState::Cancelled);
+    }
+
+    #[test]
+    fn a_second_ladder_adds_to_the_receipt_of_the_first() {
+        let receipt = |ended: &[i32], survived: &[i32], escalated| ReceiptRecord {
+            ended: ended.to_vec(),
+            survived: survived.to_vec(),
+            escalated: Some(escalated),
+        };
+        let both = receipt(&[8], &[], "int").after(receipt(&[7], &[8, 9], "kill"));
+        assert_eq!(both, receipt(&[7, 8, 9], &[], "kill"));
+        assert_eq!(receipt(&[], &[9], "term").after(receipt(&[], &[9], "int")), receipt(&[], &[9], "term"));
     }
 
     #[test]

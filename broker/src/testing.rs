@@ -119,6 +119,7 @@ pub(crate) fn session(broker: &mut Broker, owner: &str, name: &str) -> Sid {
         owner: Rc::from(owner),
         name: Rc::from(name),
         cwd: b"/".to_vec(),
+        cwd_wanted: false,
         env: Vec::new(),
         limits: Default::default(),
         output_cap: None,

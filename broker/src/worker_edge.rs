@@ -50,13 +50,21 @@ impl Broker {
         peer.send(ToWorker::Setup(setup));
         if let Some(session) = self.sessions.at_mut(sid) {
             session.worker = Some(peer);
+            session.went_on = adopted;
         }
+        self.expect_hello(sid, epoch);
+    }
+
+    /// A worker says hello in time, unless it is stopped.
+    fn expect_hello(&mut self, sid: Sid, epoch: u64) {
         self.after(REPLACED_WITHIN, move |broker| {
-            let waiting = broker.sessions.at(sid).is_some_and(|session| {
+            let waiting = broker.sessions.at(sid).filter(|session| {
                 session.stage != Stage::Up && session.worker.as_ref().is_some_and(|peer| peer.epoch == epoch)
             });
-            if waiting {
-                broker.violated(sid, SessionRole::Worker, "no hello in time");
+            match waiting {
+                Some(session) if session.frozen => broker.expect_hello(sid, epoch),
+                Some(_) => broker.violated(sid, SessionRole::Worker, "no hello in time"),
+                None => {}
             }
         });
     }
@@ -133,6 +141,7 @@ impl Broker {
             ToBroker::Progress(progress) => self.on_progress(sid, &progress),
             ToBroker::Capture(capture) => self.on_capture(sid, capture, fds),
             ToBroker::Statement(statement) => self.on_statement(sid, statement),
+            ToBroker::Numbered(numbered) => self.on_numbered(sid, numbered.n),
         }
     }
 
@@ -140,8 +149,9 @@ impl Broker {
         let adopted = !hello.open.as_slice().is_empty() || hello.next_out > 1;
         let Some(session) = self.sessions.at_mut(sid) else { return Ok(()) };
         let restarted = session.lost_worker && session.stage == Stage::Restarting;
-        session.last_out = session.last_out.max(hello.next_out.saturating_sub(1));
+        session.next_out_is(hello.next_out);
         session.cwd = hello.cwd.into_vec();
+        session.cwd_wanted = false;
         session.commit_env(hello.env.into_vec().into_iter().map(Bytes::into_vec).collect());
         session.stage = Stage::Up;
         if adopted {
@@ -164,6 +174,10 @@ impl Broker {
             Stage::Up => then(self, Ok(())),
             Stage::Failed => {
                 let error = RpcError::worker_lost(&session.name, None, true, "it is started no more; kill the session");
+                then(self, Err(error));
+            }
+            Stage::Restarting if session.frozen => {
+                let error = RpcError::session_frozen(&session.name, &session.owner);
                 then(self, Err(error));
             }
             Stage::Starting | Stage::Restarting | Stage::Ending => {
@@ -281,6 +295,10 @@ impl Broker {
         self.session_event(sid, "worker_lost", Some(why), None);
         self.note_session(sid, "worker_lost", Some(why), None);
         for n in self.runs.in_session(sid) {
+            if !failed && self.may_ask_again(n) {
+                self.prepare_run(n);
+                continue;
+            }
             let entry = self.runs.at(n).and_then(|run| run.entry);
             let error = RpcError::worker_lost(&name, entry, false, why);
             self.abort_run(n, error, shoal_journal::Ended::WorkerLost);
@@ -291,6 +309,15 @@ impl Broker {
         if failed {
             self.fail_session(sid, KEEPS_DYING);
         }
+    }
+
+    /// Nothing of an execution ran that is not recorded: the next worker can have it. Once, since it may have been its
+    /// source that the worker died of.
+    fn may_ask_again(&mut self, n: u64) -> bool {
+        let Some(run) = self.runs.at_mut(n).filter(|run| run.stage == crate::runs::Stage::AwaitClaim) else {
+            return false;
+        };
+        !std::mem::replace(&mut run.asked_again, true)
     }
 
     /// The session stays down until it is killed.

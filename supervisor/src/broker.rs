@@ -108,8 +108,14 @@ impl Kernel {
             };
             session.generation += 1;
             let generation = session.generation;
-            let adopted =
-                Adopted { session: id, owner: session.owner.clone(), name: session.name.clone(), generation, ptyd };
+            let adopted = Adopted {
+                session: id,
+                owner: session.owner.clone(),
+                name: session.name.clone(),
+                generation,
+                ptyd,
+                frozen: session.frozen,
+            };
             self.tell_launcher(id, &ToLauncher::Adopt(Generation { generation }), &borrowed(&ends.session));
             self.tell_broker(&ToBroker::Adopt(adopted), &borrowed(&ends.broker));
         }

@@ -133,6 +133,7 @@ impl Kernel {
             worker: Role::new(),
             ptyd: Role::new(),
             freeze: None,
+            frozen: false,
             pulse: Pulse::new(now),
             fault: None,
             group: newborn.group,

@@ -72,6 +72,7 @@ impl Kernel {
             }
             ToSupervisor::Frozen(ping) => {
                 if let Some(freeze) = session.freeze.take_if(|freeze| freeze.order == ping.n) {
+                    session.frozen = freeze.want;
                     let frozen = Frozen { order: freeze.order, frozen: freeze.want };
                     self.tell_broker(&ToBroker::Frozen(frozen), &[]);
                 }

@@ -56,6 +56,8 @@ pub(crate) struct Session {
     pub(crate) worker: Role,
     pub(crate) ptyd: Role,
     pub(crate) freeze: Option<Freeze>,
+    /// Its processes are stopped.
+    pub(crate) frozen: bool,
     pub(crate) pulse: Pulse,
     /// Its control group, where there are any.
     pub(crate) group: Option<Group>,

@@ -7,7 +7,7 @@ use shoal_harness::{Kernel, Place, processes, until};
 use crate::agent::Agent;
 
 /// Host pids whose command line holds all of these words.
-fn running(words: &str) -> Vec<i32> {
+pub(crate) fn running(words: &str) -> Vec<i32> {
     let line = |pid: i32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let is_it = |pid: &i32| String::from_utf8_lossy(&line(*pid)).replace('\0', " ").trim_end() == words;
     processes::all().into_iter().map(|p| p.pid).filter(is_it).collect()

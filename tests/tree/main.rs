@@ -12,6 +12,7 @@ mod isolation;
 mod journal_file;
 mod language;
 mod limits;
+mod lost;
 mod many_terminals;
 mod plans;
 mod policy;

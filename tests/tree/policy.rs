@@ -132,3 +132,34 @@ fn a_session_that_is_made_anew_after_a_reload_gets_its_owners_jail() {
     let after = client.ok("exec", read);
     assert_eq!(after["value"]["ok"], json!(false), "{after}");
 }
+
+/// A principal without any grant of files.
+const PLAIN: &str = "[principal.\"agent:plain\"]\nopaque = \"allow\"\nauto_apply = \"in-grant\"\n";
+
+#[test]
+fn an_agent_without_grants_starts_at_the_root_or_where_it_is_shown() {
+    let place = Place::visible(env!("CARGO_TARGET_TMPDIR"));
+    let file = place.write("leash.toml", place.unbounded() + PLAIN);
+    let kernel = Kernel::start_with(&place, |command| {
+        command.arg("--policy").arg(file);
+    });
+    let token = kernel.attach("human").ok("token.create", json!({"principal": "agent:plain"}))["token"].clone();
+    let enter = |client: &mut Client, session: &str, create: Value| {
+        client.call("session.attach", json!({"session": session, "token": token, "create": create}))
+    };
+    let mut client = kernel.connect();
+    // The kernel's own directory lies outside its view, and nobody asked for it.
+    assert_eq!(enter(&mut client, "none", json!({})).expect("a session")["cwd"]["display"], json!("/"));
+    let work = place.work().display().to_string();
+    let refused = enter(&mut client, "outside", json!({"cwd": work})).expect_err("outside the view");
+    assert_eq!((refused.code, &refused.data["reason"]), (-32602, &json!("not_a_directory")), "{refused:?}");
+    // One below /tmp comes along into the session's own, to be looked at.
+    let dir = tempfile::Builder::new().prefix("shown-").tempdir_in("/tmp").expect("a directory");
+    std::fs::write(dir.path().join("a.txt"), "seen\n").expect("written");
+    place.give(dir.path());
+    let path = dir.path().display().to_string();
+    assert_eq!(enter(&mut client, "shown", json!({"cwd": path})).expect("a session")["cwd"]["display"], json!(path));
+    assert!(client.render("sh { cat a.txt; ls /tmp | wc -l }").contains("seen\n1"), "nothing else of /tmp");
+    let outcome = client.value("sh { touch b.txt }");
+    assert_eq!(outcome["value"]["ok"], json!(false), "it may be read: {outcome}");
+}

@@ -72,3 +72,23 @@ fn a_session_at_rest_is_small_whatever_it_did() {
     agent.exec("(0..50_000).map(n => {n: n, text: \"row\"}).collect().len()");
     until("the worker is small again", || worker_kib(&kernel) < AT_REST);
 }
+
+#[test]
+fn long_standard_error_keeps_both_ends_and_says_where_the_rest_is() {
+    let place = Place::new();
+    let kernel = Kernel::start(&place);
+    let mut client = kernel.attach("default");
+    let src = "sh { yes abcdefghij | head -c 22000 >&2; exit 3 }";
+    let error = client.err("exec", json!({"src": src}));
+    let reference = error.data["ref"].as_str().expect("the error is kept");
+    let outcome = client.value(src);
+    let told = [&error.data["stderr"], &outcome["value"]["err"]];
+    for (text, out) in told.into_iter().zip([reference, outcome["ref"].as_str().expect("a reference")]) {
+        let text = text.as_str().expect("a text");
+        let line = format!("…(1256 more lines, fetch via shoal://{}?path=stderr)", out.replace(':', "/"));
+        assert_eq!(text.lines().filter(|shown| shown.starts_with('…')).collect::<Vec<_>>(), [line]);
+        assert!(text.starts_with("abcdefghij\n") && text.ends_with("abcdefghij\n"), "both ends");
+    }
+    let whole = client.ok("value.get", json!({"ref": reference, "path": "stderr", "slice": [21_989, 22_000]}));
+    assert_eq!(whole["value"]["v"], json!("abcdefghij\n"), "{whole}");
+}

@@ -13,7 +13,7 @@ use std::time::Duration;
 use shoal_chan::{ChanError, Sender};
 use shoal_proto::Bytes;
 use shoal_proto::broker_worker::{
-    Answer, Capture, Finished, Json, MAX_UP_CALLS, Progress, Statement, ToBroker, UpCall, UpMethod,
+    Answer, Capture, Finished, Json, MAX_UP_CALLS, Numbered, Progress, Statement, ToBroker, UpCall, UpMethod,
 };
 use shoal_proto::launcher_worker::RunId;
 use shoal_value::{ErrorValue, code};
@@ -121,12 +121,24 @@ impl BrokerEdge {
         lock(&self.unrecorded).keys().next().copied()
     }
 
-    /// Tells the unrecorded results to a fresh broker, oldest first.
-    pub(crate) fn tell_again(&self) -> Result<(), ChanError> {
-        for result in lock(&self.unrecorded).values() {
-            self.send(&ToBroker::Finished(result.finished.clone()), &result.fds)?;
+    /// Tells the unrecorded results to a fresh broker, oldest first, and that the numbers between and after them are given,
+    /// up to `next`.
+    pub(crate) fn tell_again(&self, next: u64) -> Result<(), ChanError> {
+        let unrecorded = lock(&self.unrecorded);
+        let Some(first) = unrecorded.keys().next().copied() else { return Ok(()) };
+        for n in first..next {
+            match unrecorded.get(&n) {
+                Some(result) => self.send(&ToBroker::Finished(result.finished.clone()), &result.fds)?,
+                None => self.send(&ToBroker::Numbered(Numbered { n }), &[])?,
+            }
         }
         Ok(())
+    }
+
+    /// A result that no execution ended with got its number. The caller holds the session's lock. A broker that is not
+    /// there learns it from the next hello.
+    pub(crate) fn numbered(&self, n: u64) {
+        let _told_later: Result<(), ChanError> = self.send(&ToBroker::Numbered(Numbered { n }), &[]);
     }
 
     /// The end of a run is recorded: the number of its result, if all of it was attached.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use shoal_eval::cancel::CancelToken;
@@ -25,6 +25,8 @@ pub(crate) struct RunState {
     pub(crate) log: Arc<OutputLog>,
     /// Holds its evaluation.
     pub(crate) pause: Pause,
+    /// Its deadline, which the broker keeps: the next one has to be told.
+    pub(crate) deadline_ms: OnceLock<u64>,
     told: Mutex<Option<Instant>>,
     phase: AtomicU8,
     deep: AtomicBool,
@@ -47,6 +49,7 @@ impl RunState {
             cancel: CancelToken::new(),
             log: Arc::default(),
             pause: Pause::default(),
+            deadline_ms: OnceLock::new(),
             told: Mutex::default(),
             phase: AtomicU8::new(PREPARED),
             deep: AtomicBool::new(false),
@@ -91,6 +94,11 @@ impl Pause {
     pub(crate) fn set(&self, paused: bool) {
         *self.lock() = paused;
         self.changed.notify_all();
+    }
+
+    /// Whether the gate is closed.
+    pub(crate) fn is_set(&self) -> bool {
+        *self.lock()
     }
 
     /// Waits while the gate is closed; a cancelled run passes.

@@ -145,7 +145,7 @@ impl Session {
         let kept = facts["capture_cap"].as_u64().and_then(|cap| usize::try_from(cap).ok()).unwrap_or(KEPT);
         let commands = Commands::new(launcher.clone(), runs.clone(), kept)?;
         let broker = Arc::new(BrokerEdge::default());
-        let results = Results::starting_at(setup.next_out, broker.clone());
+        let results = Results::starting_at(setup.next_out, setup.restarted, broker.clone());
         Ok(Arc::new_cyclic(|weak: &std::sync::Weak<Self>| {
             let ports = Arc::new(Ports::new(weak.clone(), ports::record(&facts["config"])));
             let recorder: Arc<dyn Recorder> = ports.clone();
@@ -212,12 +212,20 @@ impl Session {
     fn greet(&self, to_broker: Sender<ToBroker>) -> Result<u64, ChanError> {
         let state = self.lock();
         let unrecorded = self.broker.unrecorded();
-        let finished = unrecorded.iter().map(|run| OpenRun { run: *run, finished: true, prepared: false });
+        let finished = unrecorded.iter().map(|run| OpenRun {
+            run: *run,
+            finished: true,
+            prepared: false,
+            suspended: false,
+            deadline_ms: None,
+        });
         let started = self.runs.all().into_iter().filter(|(run, _)| !unrecorded.contains(run));
         let live = started.filter(|(_, state)| !state.is_over()).map(|(run, state)| OpenRun {
             run,
             finished: false,
             prepared: !state.is_running(),
+            suspended: state.pause.is_set(),
+            deadline_ms: state.deadline_ms.get().copied(),
         });
         let open: Vec<OpenRun> = finished.chain(live).collect();
         let hello = WorkerHello {
@@ -230,7 +238,7 @@ impl Session {
         };
         let epoch = self.broker.connect(to_broker);
         self.broker.send(&ToBroker::Hello(hello), &[])?;
-        self.broker.tell_again()?;
+        self.broker.tell_again(self.results.next())?;
         Ok(epoch)
     }
 
@@ -306,6 +314,10 @@ impl Session {
         let (orders, taken) = std::sync::mpsc::channel();
         let run = prepare.run;
         let state = self.runs.enter(run);
+        if let Some(ms) = prepare.deadline_ms {
+            // A run is prepared once.
+            let _first: Result<(), u64> = state.deadline_ms.set(ms);
+        }
         self.orders().insert(run, orders);
         let session = Arc::clone(self);
         let started = self.threads.run(move || {

@@ -34,6 +34,8 @@ pub(crate) struct Entry {
     value: Option<Value>,
     type_name: &'static str,
     ok: bool,
+    /// It is an item of a stream, which no request ended with.
+    item: bool,
     src: Str,
     /// Bytes it takes, about.
     weight: usize,
@@ -52,7 +54,12 @@ impl Entry {
         let is_large = weight.bytes > SMALL && !weight.live;
         let shed = wire.filter(|_| is_large).and_then(|wire| Shed::of(&value, wire));
         let type_name = value.type_name();
-        Self { value: Some(value), type_name, ok, src, weight: weight.bytes, shed, stored: false }
+        Self { value: Some(value), type_name, ok, item: false, src, weight: weight.bytes, shed, stored: false }
+    }
+
+    /// An item that was fetched from a stream.
+    pub(crate) fn item(value: Value) -> Self {
+        Self { item: true, ..Self::new(value, true, "", None) }
     }
 
     /// Bytes it takes, about.
@@ -66,7 +73,7 @@ impl Entry {
 
     /// What `it` may be.
     fn is_value(&self) -> bool {
-        !matches!(self.type_name, "null" | "error")
+        !self.item && !matches!(self.type_name, "null" | "error")
     }
 
     /// Where it is.
@@ -104,6 +111,8 @@ struct Kept {
     held: usize,
     /// Number of the next result.
     next: u64,
+    /// Number of the first result of this worker.
+    own: u64,
 }
 
 /// All results of the session.
@@ -112,18 +121,27 @@ pub(crate) struct Results {
     store: Arc<dyn Blobs>,
     /// Something large was read back since this was last asked for.
     read_back: AtomicBool,
+    /// A worker before this one died, and the session's names with it.
+    names_lost: bool,
 }
 
 impl Results {
-    /// No results yet; the next one gets this number. What is not held is read back from the store.
-    pub(crate) fn starting_at(next: u64, store: Arc<dyn Blobs>) -> Arc<Self> {
-        let kept = Mutex::new(Kept { entries: VecDeque::new(), held: 0, next: next.max(1) });
-        Arc::new(Self { kept, store, read_back: AtomicBool::new(false) })
+    /// No results yet; the next one gets this number. What is not held is read back from the store. `names_lost` says
+    /// whether a worker before this one died with the session's names.
+    pub(crate) fn starting_at(next: u64, names_lost: bool, store: Arc<dyn Blobs>) -> Arc<Self> {
+        let next = next.max(1);
+        let kept = Mutex::new(Kept { entries: VecDeque::new(), held: 0, next, own: next });
+        Arc::new(Self { kept, store, read_back: AtomicBool::new(false), names_lost })
     }
 
     /// The number the next result gets.
     pub(crate) fn next(&self) -> u64 {
         self.lock().next
+    }
+
+    /// Whether a result is one of a worker before this one.
+    pub(crate) fn is_of_another(&self, n: u64) -> bool {
+        n < self.lock().own
     }
 
     /// Adds a result; its number.
@@ -263,6 +281,10 @@ impl Transcript for Snapshot {
         let rows = rows.collect::<Result<Vec<_>, _>>()?;
         drop(kept);
         Table::with_columns(["n", "type", "ok", "src"], rows)
+    }
+
+    fn lost_its_names(&self) -> bool {
+        self.results.names_lost
     }
 }
 

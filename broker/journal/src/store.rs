@@ -254,6 +254,17 @@ impl Store {
         id.map(|id| self.row(id)).transpose()
     }
 
+    /// The last `out:N` that a session had before it was last made; 0 without one.
+    pub fn out_before_creation(&self, owner: &str, session: &str) -> Result<i64, JournalError> {
+        // Results are numbered as they end, and no more than a few runs of a session are open at a time.
+        let sql = "SELECT coalesce(max(out), 0) FROM (
+            SELECT out FROM entry WHERE owner = ?1 AND session = ?2 AND out IS NOT NULL AND id < (
+                SELECT coalesce(max(id), 0) FROM entry WHERE owner = ?1 AND session = ?2 AND kind = 'session'
+                    AND detail ->> '$.action' = 'created')
+            ORDER BY id DESC LIMIT 64)";
+        Ok(self.db.prepare_cached(sql)?.query_row(params![owner, session], |row| row.get(0))?)
+    }
+
     /// Rows that are still open, oldest first.
     pub fn open_rows(&self) -> Result<Vec<Row>, JournalError> {
         let mut ids = self.db.prepare_cached("SELECT id FROM entry WHERE id >= ?1 AND ok IS NULL ORDER BY id")?;

@@ -22,7 +22,7 @@ impl Broker {
         if !Self::is_planner(caller, plan) {
             return self.reply(ask, Err(RpcError::denied("foreign_plan", "this is somebody else's plan")));
         }
-        let ready = applicable(plan, self.now.ns);
+        let ready = self.ready(plan);
         let (src, position, reference) = (plan.src.clone(), plan.position, plan.reference.clone());
         or_refuse!(self, ask, ready);
         let order = RunOrder {
@@ -62,7 +62,7 @@ impl Broker {
             return self.refuse_run(n, error);
         }
         // Somebody may have applied or decided it while the worker derived.
-        if let Err(error) = applicable(plan, self.now.ns) {
+        if let Err(error) = self.ready(plan) {
             return self.refuse_run(n, error);
         }
         let judged = judge(&plan.effects, self.policy.of(&plan.owner));
@@ -76,9 +76,23 @@ impl Broker {
         }
     }
 
+    /// Whether a plan can be applied now; a denial of the policy says what would change it.
+    fn ready(&self, plan: &Plan) -> Result<(), RpcError> {
+        match applicable(plan, self.now.ns) {
+            Err(error) if error.reason() == Some("policy") => Err(self.plan_denied(plan)),
+            other => other,
+        }
+    }
+
+    /// The policy's no to a plan.
+    pub(super) fn plan_denied(&self, plan: &Plan) -> RpcError {
+        let judged = judge(&plan.effects, self.policy.of(&plan.owner));
+        denied(json!(plan.effects), judged.hint()).and("plan_ref", &*plan.reference)
+    }
+
     /// Why a plan could not be consumed after all: another run or decision came first.
     pub(crate) fn plan_refusal(&self, reference: &str) -> RpcError {
-        match self.plans.at(reference).map(|plan| applicable(plan, self.now.ns)) {
+        match self.plans.at(reference).map(|plan| self.ready(plan)) {
             Some(Err(error)) => error,
             Some(Ok(())) | None => RpcError::unknown_plan(reference, "consumed"),
         }

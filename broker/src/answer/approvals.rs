@@ -62,7 +62,7 @@ impl Broker {
         }
         or_refuse!(self, ask, open(&plan, self.now.ns));
         if judge(&plan.effects, self.policy.of(&plan.owner)).verdict == Verdict::Deny {
-            return self.reply(ask, Err(crate::execute::denied(json!(plan.effects), None)));
+            return self.reply(ask, Err(self.plan_denied(&plan)));
         }
         if plan.state == PlanState::Denied {
             return self.reply(ask, Err(RpcError::denied("approval_denied", "an approver said no")));
@@ -170,7 +170,7 @@ impl Broker {
         or_refuse!(self, ask, open(&plan, self.now.ns));
         let denied_by_policy = judge(&plan.effects, self.policy.of(&plan.owner)).verdict == Verdict::Deny;
         if denied_by_policy && wanted.decision == Decision::Approve {
-            return self.reply(ask, Err(crate::execute::denied(json!(plan.effects), None)));
+            return self.reply(ask, Err(self.plan_denied(&plan)));
         }
         let uncovered = uncovered(&plan, &wanted.effects);
         if wanted.decision == Decision::Approve && !uncovered.is_empty() {

@@ -190,6 +190,7 @@ impl Broker {
             owner: owner.clone(),
             name: name.into(),
             cwd: cwd.into_bytes(),
+            cwd_wanted: attach.create.cwd.is_some(),
             env: self.session_env(&attach.create.env)?,
             limits: Limits {
                 memory: asked.memory.map(|n| n.unsigned()),

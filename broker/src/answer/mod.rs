@@ -184,7 +184,7 @@ impl Broker {
             Method::Exec => self.answer_exec(ask, &caller, params),
             Method::ValueGet => self.answer_value_get(ask, &caller, params),
             Method::BlobGet => self.answer_blob_get(ask, &caller, params),
-            Method::StreamPull | Method::StreamClose => self.answer_by_worker(ask, &caller, method, params),
+            Method::StreamPull | Method::StreamClose => self.answer_stream(ask, &caller, method, params),
             Method::JournalQuery => self.answer_journal_query(ask, &caller, params),
             Method::JournalVerify => self.answer_journal_verify(ask, params),
             Method::TaskList => self.answer_task_list(ask, &caller, params),

@@ -226,8 +226,8 @@ impl Broker {
         let line = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         let scrollback = lines.map(|lines| (line(lines.start), line(lines.end)));
         let formatted = wanted.formatted;
-        let make = move |call| ToPtyd::Read(Read { call, id: n, wait, scrollback, formatted });
-        self.ask_ptyd(sid, make, move |broker, done| {
+        let make = move |call| ToPtyd::Read(Read { call, id: n, wait: wait.clone(), scrollback, formatted });
+        self.ask_any_ptyd(sid, make, move |broker, done| {
             let Some(pty) = broker.ptys.of(sid, n) else {
                 return broker.reply(ask, Err(RpcError::unknown_pty(&format!("pty:{n}"), "closed")));
             };
@@ -247,7 +247,7 @@ impl Broker {
         let (n, sid, reference) = (pty.n, caller.sid, pty.reference());
         let (cols, rows) = (clamp(wanted.cols.value()), clamp(wanted.rows.value()));
         let make = move |call| ToPtyd::Resize(Resize { call, id: n, cols, rows });
-        self.ask_ptyd(sid, make, move |broker, done| {
+        self.ask_any_ptyd(sid, make, move |broker, done| {
             let answer = done.and_then(|done| match done {
                 PtydDone::Done => Ok(json!({"pty_id": reference, "cols": cols, "rows": rows}).to_string()),
                 PtydDone::Refused(why) => Err(refused(&reference, why)),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use shoal_journal::{JournalError, Row, Store};
 use shoal_proto::broker_worker::{Elide, Method as WorkerMethod};
-use shoal_wire::RpcError;
 use shoal_wire::error::Reason;
+use shoal_wire::{Code, RpcError};
 
 use super::exec::Order;
 use super::values::MAX_VALUE;
@@ -151,9 +151,11 @@ fn recorded(store: &Store, row: Row) -> Result<Recorded, JournalError> {
     Ok(Recorded { value: Some((hash, value)), row, render, collected: None })
 }
 
-/// The error a run ended with. Its transcript value was that of another life of the session.
+/// The error a run ended with. Its transcript value was that of another life of the session. A run that ended with its
+/// session was interrupted: the session that is asked now has not ended.
 fn failed(row: &Row, answer: &Value) -> RpcError {
-    if let Ok(mut error) = serde_json::from_value::<RpcError>(answer["error"].clone()) {
+    let error = serde_json::from_value::<RpcError>(answer["error"].clone()).ok();
+    if let Some(mut error) = error.filter(|error| !error.is(Code::SessionEnded)) {
         if let Some(data) = error.data.as_mut().filter(|data| data.get("ref").is_some()) {
             data["ref"] = Value::Null;
             data["uri"] = Value::Null;

@@ -104,7 +104,8 @@ impl Broker {
         let owner = wanted.owner.as_ref().map(|owner| owner.0.as_str());
         let (owner, sid) = self.named(caller, &wanted.session, owner);
         let name = wanted.session.as_str().to_owned();
-        let id = sid.and_then(|sid| self.sessions.at(sid)).filter(|s| s.stage == Stage::Up).and_then(|s| s.id);
+        let id =
+            sid.and_then(|sid| self.sessions.at(sid)).filter(|s| s.stage == Stage::Up || s.frozen).and_then(|s| s.id);
         let (Some(sid), Some(id)) = (sid, id) else {
             let message = format!("{owner} has no session `{name}`");
             return self.reply(ask, Err(RpcError::invalid("session", Reason::UnknownSession, message)));

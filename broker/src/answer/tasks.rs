@@ -9,7 +9,7 @@ use shoal_proto::broker_worker::{Method as WorkerMethod, Run as RunMessage, ToWo
 use shoal_proto::launcher_worker::Rung;
 use shoal_wire::params::Empty;
 use shoal_wire::params::task::{LogStream, Signal, TaskAwait, TaskCancel, TaskOutput, TaskPick};
-use shoal_wire::{Ref, RpcError, params};
+use shoal_wire::{Code, Ref, RpcError, params};
 
 use super::Params;
 use crate::broker::{Broker, or_refuse};
@@ -164,6 +164,11 @@ impl Broker {
         };
         let asked = json!({"run": n, "task": format!("task:{n}"), "stream": stream, "offset": wanted.offset, "max": wanted.max.value()});
         self.ask_worker(caller.sid, WorkerMethod::TaskOutput, asked.to_string(), move |broker, answer| {
+            let counted = broker.tasks.at(n).filter(|task| task.state.is_terminal()).map(lost_log);
+            let answer = match (answer, counted) {
+                (Err(error), Some(counted)) if error.is(Code::UnknownTask) => Ok(counted),
+                (answer, _) => answer,
+            };
             broker.reply(ask, answer);
         });
     }
@@ -220,6 +225,14 @@ impl Broker {
             broker.reply(ask, record);
         });
     }
+}
+
+/// What is left of the log of a run whose worker is gone: how much there was.
+fn lost_log(task: &Task) -> String {
+    let seen = task.stdout_bytes.saturating_add(task.stderr_bytes);
+    json!({"task": task.reference(), "chunks": [], "next_offset": seen, "eof": true, "total_seen": seen,
+        "kept_from": seen, "lossy": seen > 0})
+    .to_string()
 }
 
 fn gone(n: u64) -> RpcError {

@@ -7,11 +7,12 @@ use shoal_journal::{JournalError, Row, Store};
 use shoal_proto::broker_worker::Method as WorkerMethod;
 use shoal_wire::params::value::{BlobGet, Format, StreamClose, StreamPull, ValueGet};
 use shoal_wire::params::{Empty, exec};
-use shoal_wire::{Method, Ref, RpcError, limits, params};
+use shoal_wire::{Code, Method, Ref, RpcError, limits, params};
 
 use super::Params;
 use crate::broker::{Broker, or_refuse};
 use crate::clients::{Ask, Attachment};
+use crate::sessions::Sid;
 
 /// A value in the content store that is read whole, to be decoded.
 pub(super) const MAX_VALUE: u64 = 16 * 1024 * 1024;
@@ -24,8 +25,6 @@ impl Broker {
             Method::SessionReef => params::decode::<Empty>(text).map(|_| WorkerMethod::Reef),
             Method::Parse => params::decode::<exec::Parse>(text).map(|_| WorkerMethod::Parse),
             Method::Complete => params::decode::<exec::Complete>(text).map(|_| WorkerMethod::Complete),
-            Method::StreamPull => params::decode::<StreamPull>(text).map(|_| WorkerMethod::StreamPull),
-            Method::StreamClose => params::decode::<StreamClose>(text).map(|_| WorkerMethod::StreamClose),
             Method::WatchList => params::decode::<Empty>(text).map(|_| WorkerMethod::WatchList),
             other => Err(RpcError::internal(format!("{} is not the worker's", other.name()))),
         };
@@ -42,7 +41,7 @@ impl Broker {
         let facts = json!({
             "session": &*session.name, "owner": &*session.owner, "state": session.state(),
             "execs_running": session.running.len(),
-            "last_ref": (session.last_out > 0).then(|| format!("out:{}", session.last_out)),
+            "last_ref": session.has_out(session.last_out).then(|| format!("out:{}", session.last_out)),
             "idle_ttl_ms": idle.map(|seconds| seconds.saturating_mul(1000)),
         });
         self.ask_worker(caller.sid, WorkerMethod::Snapshot, facts.to_string(), move |broker, answer| {
@@ -95,48 +94,77 @@ impl Broker {
     fn value_of_out(&mut self, ask: Ask, caller: &Attachment, mut body: Value, n: u64) {
         body["ref"] = format!("out:{n}").into();
         let sid = caller.sid;
-        let known = self.sessions.at(sid).is_some_and(|session| n <= session.last_out);
-        if !known {
+        if !self.sessions.at(sid).is_some_and(|session| session.has_out(n)) {
             return self.reply(ask, Err(RpcError::unknown_ref(&format!("out:{n}"), "unknown", None)));
         }
-        let (owner, session) = (caller.owner.to_string(), caller.session.to_string());
         self.ask_worker(sid, WorkerMethod::ValueGet, body.to_string(), move |broker, answer| match answer {
-            Err(error) if error.is(shoal_wire::Code::UnknownRef) => {
-                broker.stored_out(ask, sid, owner, session, n, body, error);
-            }
+            Err(error) if error.is(Code::UnknownRef) => broker.value_of_stored_out(ask, sid, n, body, error),
             other => broker.reply(ask, other),
         });
     }
 
     /// A value the worker dropped or lost: its stored form, selected and elided by the worker.
-    #[allow(clippy::too_many_arguments, reason = "one continuation's state")]
-    fn stored_out(
-        &mut self,
-        ask: Ask,
-        sid: crate::sessions::Sid,
-        owner: String,
-        session: String,
-        n: u64,
-        mut body: Value,
-        error: RpcError,
-    ) {
+    fn value_of_stored_out(&mut self, ask: Ask, sid: Sid, n: u64, mut body: Value, error: RpcError) {
+        self.stored_out(sid, n, move |broker, stored| match stored {
+            Some(stored) if !(was_lost(&error) && stored.is_handle()) => {
+                body["stored"] = stored.value;
+                broker.ask_worker(sid, WorkerMethod::ValueGet, body.to_string(), move |broker, answer| {
+                    broker.reply(ask, answer);
+                });
+            }
+            stored => broker.reply(ask, Err(no_value(n, &error, stored.as_ref()))),
+        });
+    }
+
+    /// `stream.pull` and `stream.close`: by the worker, which holds the stream unless one before it did.
+    pub(super) fn answer_stream(&mut self, ask: Ask, caller: &Attachment, method: Method, text: Params<'_>) {
+        let checked = match method {
+            Method::StreamClose => {
+                params::decode::<StreamClose>(text).map(|close| (WorkerMethod::StreamClose, close.ref_, close.path))
+            }
+            _ => params::decode::<StreamPull>(text).map(|pull| (WorkerMethod::StreamPull, pull.ref_, pull.path)),
+        };
+        let (method, name, path) = or_refuse!(self, ask, checked);
+        let sid = caller.sid;
+        let out = match Ref::parse(&name) {
+            Some(Ref::Out(n)) => Some(n),
+            _ => None,
+        };
+        if out.is_some_and(|n| !self.sessions.at(sid).is_some_and(|session| session.has_out(n))) {
+            return self.reply(ask, Err(RpcError::unknown_ref(&name, "unknown", None)));
+        }
+        let body = text.map_or("{}", |params| params.get()).as_bytes().to_vec();
+        self.ask_worker(sid, method, body, move |broker, answer| match (answer, out) {
+            (Err(error), Some(n)) if was_lost(&error) => broker.stored_out(sid, n, move |broker, stored| {
+                let told = match stored {
+                    Some(stored) if path.is_none() && !stored.is_handle() => {
+                        RpcError::bad_path(&name, None, "not_a_stream", "this result is not a stream")
+                    }
+                    stored => no_value(n, &error, stored.as_ref()),
+                };
+                broker.reply(ask, Err(told));
+            }),
+            (answer, _) => broker.reply(ask, answer),
+        });
+    }
+
+    /// Reads what the content store has of a result of a session.
+    fn stored_out(&mut self, sid: Sid, n: u64, then: impl FnOnce(&mut Self, Option<StoredOut>) + 'static) {
+        let Some(session) = self.sessions.at(sid) else { return then(self, None) };
+        let (owner, name) = (session.owner.to_string(), session.name.to_string());
         let out = i64::try_from(n).unwrap_or(i64::MAX);
         self.read(
             move |store| {
-                let row = store.row_of_out(&owner, &session, out)?;
-                Ok(row.and_then(|row| output_text(store, &row, "value")))
+                let Some(row) = store.row_of_out(&owner, &name, out)? else { return Ok(None) };
+                let hash = row.outputs.iter().find(|output| output.kind == "value").map(|output| output.hash.clone());
+                Ok(hash.zip(output_text(store, &row, "value")))
             },
-            move |broker, found| match found {
-                Ok(Some(text)) => match serde_json::from_str::<Value>(&text) {
-                    Ok(value) => {
-                        body["stored"] = value;
-                        broker.ask_worker(sid, WorkerMethod::ValueGet, body.to_string(), move |broker, answer| {
-                            broker.reply(ask, answer);
-                        });
-                    }
-                    Err(_) => broker.reply(ask, Err(error)),
-                },
-                Ok(None) | Err(_) => broker.reply(ask, Err(error)),
+            move |broker, found| {
+                let stored = found.ok().flatten().and_then(|(hash, text)| {
+                    let value = serde_json::from_str(&text).ok()?;
+                    Some(StoredOut { hash, value })
+                });
+                then(broker, stored);
             },
         );
     }
@@ -242,6 +270,34 @@ impl Broker {
             }
             Err(error) => broker.reply(ask, Err(error)),
         });
+    }
+}
+
+/// What the content store has of a result.
+struct StoredOut {
+    hash: String,
+    value: Value,
+}
+
+impl StoredOut {
+    /// The result was something that lives in its worker alone.
+    fn is_handle(&self) -> bool {
+        matches!(self.value["$"].as_str(), Some("stream" | "task"))
+    }
+}
+
+/// A worker was asked for a result of one before it.
+fn was_lost(error: &RpcError) -> bool {
+    error.data.as_ref().is_some_and(|data| data["reason"] == "worker_lost")
+}
+
+/// Why a result cannot be given: lost with its worker if it lived there alone, else gone from the store.
+fn no_value(n: u64, error: &RpcError, stored: Option<&StoredOut>) -> RpcError {
+    let name = format!("out:{n}");
+    match stored.filter(|stored| stored.is_handle()) {
+        Some(stored) => RpcError::unknown_ref(&name, "worker_lost", Some(&format!("val:blake3:{}", stored.hash))),
+        None if was_lost(error) => RpcError::unknown_ref(&name, "evicted", None),
+        None => error.clone(),
     }
 }
 

@@ -267,6 +267,7 @@ impl Supervisor {
                 name: session.order.name.clone(),
                 generation: 1,
                 ptyd: false,
+                frozen: false,
             };
             let [launcher, worker] = Self::ends(&session.memory);
             mine.send(&ToBroker::Adopt(adopted), &[launcher.as_fd(), worker.as_fd()]).ok();

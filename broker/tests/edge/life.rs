@@ -27,6 +27,29 @@ fn a_lost_worker_is_told_and_replaced_with_directory_and_numbers() {
 }
 
 #[test]
+fn what_did_not_begin_before_its_worker_died_is_asked_of_the_next_one_once() {
+    let kernel = Kernel::start();
+    let mut client = kernel.attach("a");
+    let second = client.send("exec", json!({"src": "deaf 2", "key": "k"}));
+    client.ok("task.list", json!({}));
+    kernel.tell(Do::LoseWorker(1));
+    let answer = client.answer(second).expect("the second worker hears it");
+    assert_eq!((&answer["ref"], answer.get("replayed")), (&json!("out:1"), None));
+    let mut watcher = kernel.attach("a");
+    watcher.ok("events.subscribe", json!({"channel": "session"}));
+    let never = client.send("exec", json!({"src": "deaf 9"}));
+    client.ok("task.list", json!({}));
+    for _ in 0..2 {
+        kernel.tell(Do::LoseWorker(1));
+        while watcher.push()["payload"]["v"]["action"]["v"] != "restarted" {}
+    }
+    let error = client.answer(never).expect_err("lost twice");
+    assert_eq!((&error["code"], error["data"].get("entry_id")), (&json!(-32050), None), "nothing ran: {error}");
+    let rows = client.ok("journal.query", json!({"kinds": ["exec"]}));
+    assert_eq!(rows.as_array().map(Vec::len), Some(1), "{rows}");
+}
+
+#[test]
 fn a_replaced_broker_takes_sessions_and_running_work_over() {
     let kernel = Kernel::start();
     let gate = tempfile::tempdir().expect("a directory");

@@ -1,7 +1,8 @@
 //! A worker whose sources are scripts: the first word says what happens.
 //!
 //! `value TEXT` ends with that text; `raise`; `hang` runs until it is cancelled; `wait` runs until the test lets it go;
-//! `unclaimed` is derived for ever; `cd DIR`; `ask METHOD PARAMS` ends with the JSON of what the broker answers; `opaque` has an effect nobody can tell; anything that begins with `!` does not parse.
+//! `unclaimed` is derived for ever; `deaf N` is heard by the Nth worker of the session and those after it;
+//! `cd DIR`; `ask METHOD PARAMS` ends with the JSON of what the broker answers; `opaque` has an effect nobody can tell; anything that begins with `!` does not parse.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -30,6 +31,8 @@ struct State {
     prepared: BTreeMap<u64, String>,
     running: BTreeMap<u64, String>,
     finished: BTreeMap<u64, Finished>,
+    /// Workers of the session that died.
+    deaths: u32,
     over: bool,
 }
 
@@ -127,7 +130,7 @@ impl End {
             ToWorker::Setup(setup) => self.greet(&setup),
             ToWorker::Prepare(prepare) => {
                 self.memory.crash.pass(Point::ClaimAsked);
-                if prepare.src.as_str() == "unclaimed" {
+                if prepare.src.as_str() == "unclaimed" || self.is_deaf_to(prepare.src.as_str()) {
                     return;
                 }
                 let claim = claim(&prepare);
@@ -195,12 +198,19 @@ impl End {
 
     fn greet(&mut self, setup: &Setup) {
         let mut state = self.memory.state();
+        state.deaths = setup.hello.generation;
         if !setup.adopted {
             state.next = setup.next_out;
             state.cwd = String::from_utf8_lossy(setup.cwd.as_slice()).into_owned();
             state.env = setup.env.as_slice().iter().map(|entry| entry.as_slice().to_vec()).collect();
         }
-        let open = |run: &u64, finished, prepared| OpenRun { run: *run, finished, prepared };
+        let open = |run: &u64, finished, prepared| OpenRun {
+            run: *run,
+            finished,
+            prepared,
+            suspended: false,
+            deadline_ms: None,
+        };
         let mut runs: Vec<OpenRun> = state.running.keys().map(|run| open(run, false, false)).collect();
         runs.extend(state.finished.keys().map(|run| open(run, true, false)));
         if self.memory.starts_in("/thief") {
@@ -222,6 +232,12 @@ impl End {
         self.send(ToBroker::Hello(hello));
         again.into_iter().for_each(|finished| self.send(ToBroker::Finished(finished)));
         running.into_iter().for_each(|run| self.evaluate(run));
+    }
+
+    /// Whether this worker never answers what it is asked of a source.
+    fn is_deaf_to(&self, source: &str) -> bool {
+        let heard_by = source.strip_prefix("deaf ").and_then(|n| n.parse::<u32>().ok());
+        heard_by.is_some_and(|n| self.memory.state().deaths + 1 < n)
     }
 
     /// What a running source does at once.

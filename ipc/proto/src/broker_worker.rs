@@ -299,6 +299,14 @@ pub struct Statement {
     pub dur_ns: u64,
 }
 
+/// A result that no execution ended with got its number: an item that was fetched from a stream and is too large for its
+/// answer. Numbers come one by one, these and those of [`Finished`] together.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Numbered {
+    /// The number.
+    pub n: u64,
+}
+
 /// A stream that outgrew memory. The worker writes all of it, from its first byte on, into the pipe whose read end is in the
 /// message, and closes the pipe at the stream's end. The broker answers with `Told`: `{hash, kept, seen}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -338,6 +346,10 @@ pub struct OpenRun {
     pub finished: bool,
     /// It was prepared and never told to run.
     pub prepared: bool,
+    /// Its evaluation is held by `Freeze`.
+    pub suspended: bool,
+    /// Its deadline, as it was prepared.
+    pub deadline_ms: Option<u64>,
 }
 
 /// What the worker has, after `Setup`.
@@ -402,5 +414,7 @@ edge! {
         8 Statement(Statement) Control [0;],
         /// The launcher broke the edge to the worker.
         9 Distrust(Distrust) Control [0;],
+        /// A result of no execution got its number.
+        10 Numbered(Numbered) Control [0;],
     }
 }

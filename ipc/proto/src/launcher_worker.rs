@@ -172,7 +172,7 @@ pub struct Receipt {
     pub ended: List<i32, 4096>,
     /// Pids that are still there.
     pub survived: List<i32, 4096>,
-    /// The last rung that was needed; `None` when nothing ran.
+    /// The last rung that was used: the first one when no process was there, since it stops the evaluator too.
     pub escalated: Option<Rung>,
 }
 

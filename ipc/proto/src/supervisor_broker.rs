@@ -71,6 +71,8 @@ pub struct Adopted {
     pub generation: u32,
     /// Whether a ptyd lives.
     pub ptyd: bool,
+    /// Its processes are stopped.
+    pub frozen: bool,
 }
 
 /// How the kernel was started; sent once, before everything else.

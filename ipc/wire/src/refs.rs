@@ -29,8 +29,9 @@ impl Ref {
         }
         match text.strip_prefix(SCHEME) {
             Some(rest) if !rest.contains('?') => {
-                let (kind, name) = rest.trim_matches('/').split_once('/')?;
-                Ref::of(kind, name)
+                let uri = Uri::parse(text).ok()?;
+                let [name] = uri.segments.as_slice() else { return None };
+                Ref::of(&uri.root, name)
             }
             Some(_) => None,
             None => {
@@ -115,6 +116,7 @@ mod tests {
     fn uris_and_repeated_prefixes() {
         let plan = "9b1f6c0e4d7a4c33a1e05b7d2f8890ce";
         assert_eq!(Ref::parse("shoal://out/8"), Some(Ref::Out(8)));
+        assert_eq!(Ref::parse("shoal:///out//8/"), Some(Ref::Out(8)));
         assert_eq!(Ref::parse("shoal://pty/pty:3"), Some(Ref::Pty(3)));
         assert_eq!(Ref::parse(&format!("shoal://plan/plan:{plan}")), Some(Ref::Plan(plan.into())));
         assert_eq!(Ref::parse(&format!("shoal://approval/plan:{plan}")), Some(Ref::Plan(plan.into())));

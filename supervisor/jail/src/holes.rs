@@ -58,6 +58,29 @@ const HOME_FILES: &[&str] = &[
     ".gnupg/S.scdaemon",
 ];
 
+/// What programs name the directories of their control sockets in `/tmp`, as far as it is the same everywhere.
+const TMP_NAMES: &[&str] = &[
+    "tmux-",
+    "ssh-",
+    "screens",
+    "uscreens",
+    ".X11-unix",
+    ".ICE-unix",
+    "dbus-",
+    "emacs",
+    "keyring-",
+    "podman-run-",
+    "containers-user-",
+];
+
+/// Whether a directory that was named, and not granted, is shown in a session's private `/tmp`: one below the host's, and
+/// not where programs have their control sockets, which could be used as soon as they are seen.
+pub(crate) fn may_come_along(dir: &Path) -> bool {
+    let below = dir.strip_prefix("/tmp").ok().and_then(|below| below.components().next());
+    let first = below.and_then(|first| first.as_os_str().to_str());
+    first.is_some_and(|first| !TMP_NAMES.iter().any(|name| first.starts_with(name)))
+}
+
 /// The directories of this host that are hidden, without symbolic links.
 pub(crate) fn dirs(home: Option<&Path>, runtime: Option<&Path>) -> Vec<PathBuf> {
     let in_home = home.into_iter().flat_map(|home| HOME_DIRS.iter().map(|name| home.join(name)));
@@ -85,6 +108,19 @@ pub(crate) fn files(home: Option<&Path>, hidden: &[PathBuf]) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sockets_in_tmp_do_not_come_along() {
+        for (dir, comes) in [
+            ("/tmp/work/sub", true),
+            ("/tmp/tmux-1000", false),
+            ("/tmp/ssh-XyZ/deep", false),
+            ("/tmp", false),
+            ("/srv/tmp/x", false),
+        ] {
+            assert_eq!(may_come_along(Path::new(dir)), comes, "{dir}");
+        }
+    }
 
     #[test]
     fn what_is_below_another_hole_is_left_out() {

@@ -1,7 +1,8 @@
 //! From the globs of a section to directories and files that exist: what the system can enforce.
 //!
-//! Lowering never grants more than the globs. A trailing `/**` is a whole tree; a `*` or `?` in a component is expanded
-//! to what exists now; `**` anywhere else has no tree of its own, and the policy compiler refuses it.
+//! Lowering never grants more than the globs, but for a look at where the session starts. A trailing `/**` is a whole
+//! tree; a `*` or `?` in a component is expanded to what exists now; `**` anywhere else has no tree of its own, and the
+//! policy compiler refuses it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,9 @@ use std::path::{Path, PathBuf};
 use shoal_proto::section::Section;
 use shoal_proto::supervisor_broker::Lane;
 use shoal_proto::supervisor_launcher::Access;
+
+#[cfg(target_os = "linux")]
+use crate::holes;
 
 /// Existing paths one section may expand to.
 const MAX_ROOTS: usize = 900;
@@ -43,6 +47,16 @@ impl Roots {
             }
         }
         roots
+    }
+
+    #[cfg(target_os = "linux")]
+    /// The directory a session starts in can be seen in its private `/tmp`, also without a grant. Directories that programs
+    /// keep their control sockets in cannot: a socket that is seen can be used.
+    pub(crate) fn show_start(&mut self, cwd: &Path, hidden: &[PathBuf]) {
+        let covered = self.0.keys().any(|root| cwd.starts_with(root)) || hidden.iter().any(|dir| cwd.starts_with(dir));
+        if !covered && holes::may_come_along(cwd) {
+            self.add(cwd.to_owned(), Access::READ.and(Access::EXECUTE));
+        }
     }
 
     fn add(&mut self, path: PathBuf, access: Access) {

@@ -34,7 +34,10 @@ pub struct Plan {
 
 /// Plans a jail of the strongest kind this host offers.
 pub fn plan(order: &Order<'_>, host: &Host) -> Plan {
-    let roots = Roots::new(order.section, order.lane);
+    let mut roots = Roots::new(order.section, order.lane);
+    if host.namespaces && !roots.has_root() {
+        roots.show_start(order.cwd, &order.kernel.hidden);
+    }
     let mode = network::mode(order.section, order.lane);
     let mut steps = Vec::new();
     if host.namespaces {

@@ -221,9 +221,9 @@ fn granted_sockets(order: &Order<'_>) -> impl Iterator<Item = PathBuf> {
 fn granted_below_tmp(order: &Order<'_>, roots: &Roots) -> Vec<PathBuf> {
     let tmp = Path::new("/tmp");
     let below = |path: &&PathBuf| path.starts_with(tmp) && *path != tmp;
-    let cwd = order.cwd.to_owned();
+    let cwd = Some(order.cwd.to_owned()).filter(|cwd| holes::may_come_along(cwd));
     let hidden = |path: &PathBuf| order.kernel.hidden.iter().any(|hidden| path.starts_with(hidden));
-    let mut all: Vec<PathBuf> = roots.0.keys().chain([&cwd]).filter(below).cloned().collect();
+    let mut all: Vec<PathBuf> = roots.0.keys().chain(&cwd).filter(below).cloned().collect();
     all.retain(|path| path.exists() && !hidden(path));
     all.sort();
     all.dedup();

@@ -33,6 +33,11 @@ pub trait Transcript: Send + Sync {
 
     /// `{n, type, ok, src}` of all.
     fn table(&self) -> Result<Table, ErrorValue>;
+
+    /// Whether the names of earlier requests are gone, although their results are here.
+    fn lost_its_names(&self) -> bool {
+        false
+    }
 }
 
 /// A session as its evaluators share it: the host, its tasks and its plans.

@@ -36,7 +36,8 @@ impl Stop {
             Self::Exit(_) => None,
             Self::Cancelled(CancelReason::Cancelled) => Some(ErrorValue::new(code::CANCELLED, "the run was cancelled")),
             Self::Cancelled(CancelReason::Deadline) => {
-                Some(ErrorValue::new(code::DEADLINE_EXCEEDED, "the run's deadline has passed"))
+                let error = ErrorValue::new(code::DEADLINE_EXCEEDED, "the run's deadline has passed");
+                Some(error.with_hint("raise deadline_ms or run it in the background"))
             }
             Self::Budget(text) => Some(ErrorValue::new(code::BUDGET_EXCEEDED, text.as_str())),
         }

@@ -110,10 +110,10 @@ impl Ladder {
         self.due.min(now + TICK).max(now)
     }
 
-    /// What ended and what did not.
+    /// What ended and what did not. A ladder that found nobody used its first rung: it is what stops the evaluator.
     pub(crate) fn receipt(&self, alive: &BTreeSet<i32>) -> Receipt {
         let (survived, ended): (Vec<i32>, Vec<i32>) = self.seen.iter().copied().partition(|pid| alive.contains(pid));
-        Receipt { call: self.call, ended: named(ended), survived: named(survived), escalated: self.used }
+        Receipt { call: self.call, ended: named(ended), survived: named(survived), escalated: self.used.or(self.next) }
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
         let start = Instant::now();
         let mut l = ladder(Rung::Term, start);
         assert_eq!(l.step(&BTreeSet::new(), start), Step::Done);
-        assert_eq!(l.receipt(&BTreeSet::new()).escalated, None);
+        assert_eq!(l.receipt(&BTreeSet::new()).escalated, Some(Rung::Term), "the rung that stopped the evaluator");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use shoal_wire::{Ref, RpcError};
 use crate::clock;
 use crate::finish;
 use crate::session::Session;
+use crate::transcript::Entry;
 
 /// Items pulled ahead.
 const AHEAD: usize = 256;
@@ -26,6 +27,8 @@ const AHEAD: usize = 256;
 const MAX_BYTES: usize = 64 * 1024;
 /// After the first item, items that come this soon belong to the same answer.
 const GRACE: Duration = Duration::from_millis(2);
+/// What a wire form holds that refers to the rest of it: quotes inside of texts are escaped.
+const ELIDED: &str = r#""$":"ref""#;
 
 #[derive(Default)]
 struct Queue {
@@ -108,9 +111,12 @@ pub(super) fn pull(session: &Arc<Session>, params: &Json) -> Result<Json, RpcErr
     let mut bytes: usize = 0;
     while items.len() < max {
         let Some(item) = queue.items.front() else { break };
-        let text = encode(&reference, item);
+        let mut text = wire::elide(item, &Budgets::DEFAULT, finish::origin(&reference));
         if !items.is_empty() && bytes.saturating_add(text.len()) > MAX_BYTES {
             break;
+        }
+        if text.contains(ELIDED) {
+            text = as_result(session, item.clone());
         }
         bytes = bytes.saturating_add(text.len());
         items.push(serde_json::from_str(&text).map_err(|e| RpcError::internal(e.to_string()))?);
@@ -137,10 +143,15 @@ pub(super) fn close(session: &Arc<Session>, params: &Json) -> Result<Json, RpcEr
     Ok(json!({"ref": name, "closed": true, "pulled": fetched.close()}))
 }
 
-/// An item's wire form. One over the budget comes as a reference with its preview: the items of a stream have no number
-/// of their own, because numbers are given by executions alone.
-fn encode(of: &Ref, item: &Value) -> String {
-    wire::elide(item, &Budgets::DEFAULT, finish::origin(of))
+/// An item over the budget becomes a result of its own, since its stream does not give it a second time; its wire form
+/// refers to that.
+fn as_result(session: &Session, item: Value) -> String {
+    let entry = Entry::item(item.clone());
+    let numbering = session.lock();
+    let n = session.results.push(entry);
+    session.broker.numbered(n);
+    drop(numbering);
+    wire::elide(&item, &Budgets::DEFAULT, finish::origin(&Ref::Out(n)))
 }
 
 /// The stream that is fetched under this reference; it is taken at the first fetch.

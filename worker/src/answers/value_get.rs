@@ -83,7 +83,12 @@ fn whole(session: &Session, wanted: &Wanted<'_>, stored: &Json) -> Result<Value,
     let unknown = |reason| RpcError::unknown_ref(wanted.name, reason, None);
     match wanted.reference {
         // A stored result that cannot be read is asked for by the broker, which says why.
-        Ref::Out(n) => session.results.value(n).ok().flatten().ok_or_else(|| unknown("evicted")),
+        Ref::Out(n) => session
+            .results
+            .value(n)
+            .ok()
+            .flatten()
+            .ok_or_else(|| unknown(if session.results.is_of_another(n) { "worker_lost" } else { "evicted" })),
         _ => Err(unknown("unknown")),
     }
 }

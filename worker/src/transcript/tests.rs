@@ -5,7 +5,7 @@ use super::*;
 
 fn results(next: u64) -> (Arc<Results>, Arc<Stored>) {
     let store = Arc::new(Stored::default());
-    (Results::starting_at(next, store.clone()), store)
+    (Results::starting_at(next, false, store.clone()), store)
 }
 
 fn int(n: i64) -> Entry {

@@ -49,7 +49,19 @@ impl Machine {
         if site.path && !site.forced && site.head.ends_with(".shl") {
             return self.run_script_head(invocation).map(Call::Done);
         }
+        if self.was_bound_perhaps(&invocation) && self.find_bare_program(&site.head)?.is_none() {
+            let error = ErrorValue::new(code::UNDEFINED_VAR, format!("undefined name `{}`", site.head));
+            return Err(error.with_hint("the session's names were lost with its worker: bind it again").into());
+        }
         self.invoke_program(invocation).map(Call::Done)
+    }
+
+    /// A lone word of a session whose names are gone: one of them, if it is no command.
+    fn was_bound_perhaps(&self, invocation: &Invocation<'_>) -> bool {
+        let Invocation { site, env, words, redirects, block, .. } = invocation;
+        let lone = env.is_empty() && words.is_empty() && redirects.is_empty() && block.is_none();
+        let plain = !site.forced && !site.path && site.language.is_none();
+        lone && plain && self.transcript.as_ref().is_some_and(|transcript| transcript.lost_its_names())
     }
 
     fn invoke_binding(&mut self, invocation: Invocation<'_>, callee: Value) -> Eval<Call> {
