@@ -14,11 +14,11 @@ use shoal_wire::{Code, RpcError};
 use crate::answer::RunOrder;
 use crate::broker::Broker;
 use crate::json::wire_path;
-use crate::launcher_edge::LauncherDone;
+use crate::launcher_edge::{LauncherDone, rung_name};
 use crate::record::Closed;
 use crate::runs::{Began, Run, Stage};
 use crate::sessions::Sid;
-use crate::tasks::{Origin, Task, TaskEnd, TaskState};
+use crate::tasks::{Origin, ReceiptRecord, Task, TaskEnd, TaskState};
 
 /// The receipt of a ladder belongs into the answer; it takes three rungs of two seconds at most.
 const RECEIPT_WITHIN: Duration = Duration::from_secs(7);
@@ -278,18 +278,24 @@ impl Broker {
     }
 
     /// Cancels an execution that its worker does not evaluate yet, if it is one: there is nothing to climb a ladder for.
-    pub(crate) fn cancel_unstarted(&mut self, n: u64) -> bool {
+    pub(crate) fn cancel_unstarted(&mut self, n: u64, rung: Rung) -> bool {
         let Some(run) = self.runs.at(n).filter(|run| matches!(run.stage, Stage::AwaitClaim | Stage::AwaitRow)) else {
             return false;
         };
         let sid = run.sid;
         let cwd = self.sessions.at(sid).map_or_else(|| "null".to_owned(), |session| wire_path(&session.cwd));
+        // There is no process of it.
+        let receipt = ReceiptRecord { escalated: Some(rung_name(rung)), ..ReceiptRecord::default() };
         let data = json!({
             "code": "cancelled", "span": null, "hint": null, "status": null, "stderr": null, "ref": null, "uri": null,
             "elapsed_ms": 0, "cwd": serde_json::from_str::<Value>(&cwd).unwrap_or_default(),
+            "receipt": serde_json::from_str::<Value>(&receipt.to_json()).unwrap_or_default(),
         });
+        if let Some(task) = self.tasks.at_mut(n) {
+            task.receipt = Some(receipt);
+        }
         // What the worker derives meanwhile ends as well.
-        self.tell_worker(sid, ToWorker::Cancel(Cancel { run: n, rung: Rung::Int, deadline: false }));
+        self.tell_worker(sid, ToWorker::Cancel(Cancel { run: n, rung, deadline: false }));
         self.abort_run(n, RpcError::new(Code::Raised, "cancelled before it began").with(data), Ended::Cancelled);
         true
     }

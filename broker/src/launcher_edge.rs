@@ -245,15 +245,19 @@ fn broke_the_protocol(by: SessionRole, what: &str) -> String {
 }
 
 fn receipt_record(receipt: &Receipt) -> ReceiptRecord {
-    let escalated = receipt.escalated.map(|rung| match rung {
-        Rung::Int => "int",
-        Rung::Term => "term",
-        Rung::Kill | Rung::Sweep => "kill",
-    });
     ReceiptRecord {
         ended: receipt.ended.as_slice().to_vec(),
         survived: receipt.survived.as_slice().to_vec(),
-        escalated,
+        escalated: receipt.escalated.map(rung_name),
+    }
+}
+
+/// Name of a rung on the wire.
+pub(crate) fn rung_name(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Int => "int",
+        Rung::Term => "term",
+        Rung::Kill | Rung::Sweep => "kill",
     }
 }
 

@@ -190,7 +190,7 @@ impl Broker {
         self.cancelling(n);
         self.wait_for_task(n, ask, Told::Receipt, Some(CANCEL_WITHIN));
         let waiter = self.task_waiters.last().map_or(0, |waiter| waiter.id);
-        if self.cancel_unstarted(n) {
+        if self.cancel_unstarted(n, rung) {
             return;
         }
         self.end_run(sid, n, rung, false, move |broker, verified| {
