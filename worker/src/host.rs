@@ -58,6 +58,11 @@ impl Host for WorkerHost {
         machine::facts(self.user.clone())
     }
 
+    /// Scripts only: in a session every program would ask the policy for the manifests of all directories above.
+    fn reads_manifests(&self) -> bool {
+        self.session.is_none()
+    }
+
     fn store(&self) -> Option<&dyn Store> {
         self.session.as_ref().map(|ports| &**ports as &dyn Store)
     }

@@ -15,6 +15,7 @@ mod namespaces;
 mod navigation;
 mod place;
 mod reading;
+mod reef;
 mod removing;
 mod resources;
 mod waiting;
@@ -31,6 +32,7 @@ pub(crate) static COMMANDS: &[&[Command]] = &[
     environment::COMMANDS,
     waiting::COMMANDS,
     journal::COMMANDS,
+    reef::COMMANDS,
     later::COMMANDS,
 ];
 

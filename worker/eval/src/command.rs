@@ -10,7 +10,7 @@ mod words;
 use shoal_syntax::ast::JoinedKind;
 use shoal_value::{Str, Value};
 
-pub(crate) use external::{Found, find_program};
+pub(crate) use external::{Found, find_program, on_path};
 pub(crate) use feed::{FeedSite, line_bytes};
 pub(crate) use function::AliasValue;
 pub(crate) use words::{argument_text, flag_text, push_arguments};

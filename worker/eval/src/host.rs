@@ -67,6 +67,11 @@ pub trait Host: Send + Sync {
         Record::empty()
     }
 
+    /// Whether Reef manifests decide which program a name means.
+    fn reads_manifests(&self) -> bool {
+        false
+    }
+
     /// Judges environment effects, which have no port of their own: `Err` is the refusal (`not_permitted`).
     fn judge_env(&self, _write: bool, _name: &str) -> Result<(), ErrorValue> {
         Ok(())

@@ -23,6 +23,7 @@ mod native;
 pub mod place;
 mod plan;
 pub mod pull;
+mod reef;
 pub mod registry;
 pub mod request;
 pub mod scope;

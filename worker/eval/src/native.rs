@@ -7,6 +7,8 @@ mod scripts;
 mod streams;
 mod tasks;
 
+pub(crate) use scripts::run_program;
+
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use shoal_value::Str;
 
 use crate::host::Dir;
+use crate::reef::Overlay;
 
 /// Variables by name; cloning shares it. Values are bytes of the operating system.
 pub type Env = rpds::RedBlackTreeMapSync<Str, Arc<[u8]>>;
@@ -21,12 +22,14 @@ pub struct Place {
     pub stack: Vec<Arc<dyn Dir>>,
     /// Environment.
     pub env: Env,
+    /// The innermost `with reef:` block around.
+    pub(crate) reef: Option<Arc<Overlay>>,
 }
 
 impl Place {
     /// A place without history.
     pub fn new(cwd: Arc<dyn Dir>, env: Env) -> Self {
-        Self { cwd, previous: None, stack: Vec::new(), env }
+        Self { cwd, previous: None, stack: Vec::new(), env, reef: None }
     }
 
     /// Makes `dir` the working directory.

@@ -5,9 +5,12 @@ use shoal_value::{ErrorValue, PathValue, Record, Table, Value, code};
 
 use super::namespaces::env_record;
 use super::place::{child, last_part};
+use super::reef::Report;
 use crate::Ctx;
 use crate::host::FileKind;
 use crate::methods::rows::{commands, switch};
+use crate::reef::providers::{Candidate, candidates as candidates_of};
+use crate::reef::scopes::Scopes;
 use crate::registry::{Command, CommandArgs, Done};
 use crate::unwind::Eval;
 
@@ -18,7 +21,8 @@ pub(super) const COMMANDS: &[Command] = commands! {
     /// null
     env "env [NAME]": [], Texts, (0, 1), Outcome, Data, Env, env;
 
-    /// The program a name stands for: a record `{name, path}`, or null. With `-a`, all programs of that name on PATH.
+    /// The program a name stands for: a record `{name, path}`, or null. With `-a`, all programs of that name on PATH. Where
+    /// a manifest wants the name, the record also has `scope`, `constraint`, `version`, `hash8`, `provider` and `chain`.
     ///
     /// shoal> (which surely-no-such-program).out
     /// null
@@ -48,6 +52,15 @@ fn word<'a>(command: &str, value: &'a Value) -> Result<&'a str, ErrorValue> {
 fn which(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
     let name = args.args.first().map_or(Ok(""), |value| word("which", value))?;
     let all = args.on("all");
+    if ctx.host().reads_manifests() && !name.contains('/') {
+        let scopes = Scopes::here(ctx.peek())?;
+        if all && let Some(demand) = scopes.demand(name)? {
+            return Ok(every_candidate(&candidates_of(ctx.peek(), &demand)?, name)?.into());
+        }
+        if let Some(report) = Report::of(ctx, &scopes, name)? {
+            return Ok(Value::Record(report.record()?).into());
+        }
+    }
     let mut found = Vec::new();
     for path in candidates(ctx, name) {
         ctx.step(1)?;
@@ -67,6 +80,20 @@ fn which(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
         mut rows => rows.next().map_or(Value::Null, Value::Record),
     }
     .into())
+}
+
+/// All programs a wanted name could mean, the best first.
+fn every_candidate(found: &[Candidate], name: &str) -> Result<Value, ErrorValue> {
+    let rows = found.iter().map(|candidate| {
+        Record::new([
+            ("name", Value::str(name)),
+            ("path", Value::Path(candidate.path.clone())),
+            ("version", candidate.version.clone().into()),
+            ("provider", Value::str(candidate.provider)),
+        ])
+    });
+    let columns = ["name", "path", "version", "provider"];
+    Ok(Value::Table(Table::with_columns(columns, rows.collect::<Result<_, _>>()?)?))
 }
 
 /// Where the program may be: the place itself if the name has a slash, else below each directory of PATH; an empty one is the

@@ -30,13 +30,6 @@ pub(super) const COMMANDS: &[Command] = commands! {
     /// shoal> open f.txt
     /// ! custom
     open "open PATH": [], Values, (0, MANY), Bare, Any, Opaque, |_, _| Err(unavailable("open").into());
-
-    /// Shows and locks the tools of a directory. Not available in this build.
-    ///
-    /// shoal> reef
-    /// ! custom
-    reef "reef [add TOOL@VERSION | lock | fetch TOOL | doctor]": [], Values, (0, MANY), Outcome, Any, Opaque,
-        |_, _| Err(unavailable("reef").into());
 };
 
 fn jump(ctx: &mut crate::Ctx<'_>, args: &CommandArgs, name: &str) -> Eval<Done> {
@@ -126,7 +119,6 @@ fn unavailable(name: &str) -> ErrorValue {
         "j" | "jump" => "use `cd PATH`; `dirs`, `pushd` and `popd` keep a stack of directories",
         "interact" => "run the program without a terminal, or open a terminal of the session from the client",
         "open" => "a file is read by `path(\"f\").read()`, JSON by `json.parse` of that; run the program that shows it",
-        "reef" => "`which NAME` tells which program a name means; `with env: {PATH: ...} { ... }` chooses another",
         "watch" => {
             "compare `.modified` in `every(1s).map(t => path(p).modified).dedupe()`, or run a program that watches"
         }

@@ -241,16 +241,26 @@ pub(crate) fn find_program(machine: &Machine, head: &str) -> Eval<Found> {
             None => Found::Nothing,
         });
     }
+    if let Some(path) = crate::reef::locate(machine, head)? {
+        return Ok(Found::Program(path));
+    }
+    Ok(on_path(machine, head).map_or(Found::Nothing, Found::Program))
+}
+
+/// The first program of a bare name on the session's PATH.
+pub(crate) fn on_path(machine: &Machine, head: &str) -> Option<PathValue> {
+    let place = &machine.place;
     let search = place.env.get("PATH").cloned().unwrap_or_else(|| (*b"").into());
     for dir in search.split(|b| *b == b':').filter(|_| !search.is_empty()) {
         let dir = if dir.is_empty() { place.cwd.path().clone() } else { PathValue::from(dir) };
         let path = join_path(place.cwd.path(), &join_path(&dir, &PathValue::from(head)));
         // What cannot be looked at is no program; the search goes on.
-        if let Ok(Some(true)) = check(&path) {
-            return Ok(Found::Program(path));
+        let meta = machine.session.host.files().meta(At { dir: &place.cwd, path: path.as_bytes() }, true);
+        if meta.is_ok_and(|meta| meta.kind == FileKind::File && meta.executable) {
+            return Some(path);
         }
     }
-    Ok(Found::Nothing)
+    None
 }
 
 fn language_args(language: &Language) -> Vec<Vec<u8>> {

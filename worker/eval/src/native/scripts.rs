@@ -86,7 +86,10 @@ fn run(ctx: &mut Ctx<'_>, target: Value, args: Vec<Value>) -> Eval<Value> {
     };
     let text: Str = path.display().into();
     let extension = text.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ext)| ext.to_owned());
-    let runner = extension.as_deref().and_then(runner_of);
+    let runner = match extension.as_deref() {
+        Some(extension) => runner_of(ctx.peek(), extension)?,
+        None => None,
+    };
     let meta = ctx.files().meta(ctx.at(&path), true).ok();
     let exists = meta.is_some();
     let is_script = text.contains('/') || text.starts_with(['.', '~']) || runner.is_some() && exists;
@@ -95,12 +98,12 @@ fn run(ctx: &mut Ctx<'_>, target: Value, args: Vec<Value>) -> Eval<Value> {
     }
     match (runner, exists) {
         (Some(_), false) => Err(ErrorValue::new(code::NOT_FOUND, format!("{text}: no such file")).into()),
-        (Some([]), true) => {
+        (Some(words), true) if words.is_empty() => {
             let args = script_args(ctx, args)?;
             ctx.machine().run_script(&path, args)
         }
         (Some(words), true) => {
-            let words: Vec<Str> = words.iter().map(|w| Str::from(*w)).chain([text]).collect();
+            let words: Vec<Str> = words.into_iter().chain([text]).collect();
             program(ctx.machine(), &words[0], &words[1..], args)
         }
         (None, true) => {
@@ -121,12 +124,14 @@ fn no_runner(text: &str) -> ErrorValue {
         .with_hint("give it an extension with a runner (shl, sh, py, js, ...) or a first line `#!`")
 }
 
-/// The words before the file; none for a script of the language itself.
-fn runner_of(extension: &str) -> Option<&'static [&'static str]> {
+/// The words before the file, of a manifest before the usual ones; none for a script of the language itself.
+fn runner_of(machine: &Machine, extension: &str) -> Eval<Option<Vec<Str>>> {
     if extension == "shl" {
-        return Some(&[]);
+        return Ok(Some(Vec::new()));
     }
-    RUNNERS.iter().find(|(known, _)| *known == extension).map(|(_, words)| *words)
+    let usual = || RUNNERS.iter().find(|(known, _)| *known == extension).map(|(_, words)| *words);
+    let usual = || usual().map(|words| words.iter().map(|word| Str::from(*word)).collect());
+    Ok(crate::reef::runner(machine, extension)?.or_else(usual))
 }
 
 /// The words of the first line `#!` of a file: a program and at most one argument, as the system reads them.
@@ -143,6 +148,11 @@ fn interpreter(ctx: &Ctx<'_>, path: &PathValue) -> Eval<Option<Vec<Str>>> {
     };
     let words: Vec<Str> = line.trim().splitn(2, char::is_whitespace).map(|word| Str::from(word.trim())).collect();
     Ok(Some(words).filter(|words| !words[0].is_empty()))
+}
+
+/// Runs a program with values as its arguments; its outcome.
+pub(crate) fn run_program(machine: &mut Machine, head: &Str, args: Vec<Value>) -> Eval<Value> {
+    program(machine, head, &[], args)
 }
 
 fn program(machine: &mut Machine, head: &Str, before: &[Str], args: Vec<Value>) -> Eval<Value> {

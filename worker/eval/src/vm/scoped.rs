@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use shoal_value::{ErrorValue, PathValue, Value};
+use shoal_value::{ErrorValue, PathValue, Record, Value};
 
 use super::frame::SavedPlace;
 use crate::code::{Place, Unit, WithParts};
 use crate::host::session::StatementEnd;
 use crate::machine::Machine;
+use crate::reef::Overlay;
 use crate::unwind::{Eval, Unwind};
 
 impl Machine {
@@ -38,9 +39,13 @@ impl Machine {
         }
         if parts.reef {
             match values.next() {
-                Some(Value::Record(_)) => {
-                    let text = "with reef: is not available in this build";
-                    return Err(ErrorValue::new(shoal_value::code::CUSTOM, text).into());
+                Some(Value::Record(tools)) => {
+                    if !self.session.host.reads_manifests() {
+                        let text = "with reef: is not available here";
+                        let hint = "it works in scripts; in a session put the tool's directory first: `with env: {PATH: ...} { }`";
+                        return Err(ErrorValue::new(shoal_value::code::CUSTOM, text).with_hint(hint).into());
+                    }
+                    place.reef = Some(Arc::new(overlay(&tools, place.reef.take())?));
                 }
                 other => return Err(wrong("reef", "record", &other.unwrap_or(Value::Null)).into()),
             }
@@ -77,6 +82,16 @@ impl Machine {
         };
         journal.statement_end(entry, end);
     }
+}
+
+/// The constraints of a `with reef:` inside `outer`.
+fn overlay(tools: &Record, outer: Option<Arc<Overlay>>) -> Result<Overlay, ErrorValue> {
+    let wanted = tools.iter().map(|(name, constraint)| match constraint {
+        Value::Str(constraint) => Ok((name.clone(), constraint.clone())),
+        other => Err(ErrorValue::type_error(format!("with reef: {name}: expected str, found {}", other.type_name()))
+            .with_hint("a version is text: \"22\", \"*\"")),
+    });
+    Ok(Overlay { tools: wanted.collect::<Result<_, _>>()?, outer })
 }
 
 fn wrong(part: &str, expected: &str, found: &Value) -> ErrorValue {

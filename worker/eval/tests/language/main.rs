@@ -10,6 +10,7 @@ mod channels;
 mod effects;
 mod hints;
 mod limits;
+mod reef;
 mod session;
 mod verdict;
 mod ways;

@@ -50,6 +50,10 @@ impl TestHost {
 }
 
 impl Host for TestHost {
+    fn reads_manifests(&self) -> bool {
+        true
+    }
+
     fn files(&self) -> &dyn Files {
         &self.files
     }
