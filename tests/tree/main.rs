@@ -18,6 +18,7 @@ mod plans;
 mod policy;
 mod records;
 mod results;
+mod scripts;
 mod secrets;
 mod setup;
 mod soak;

@@ -22,12 +22,14 @@ pub(crate) struct WorkerHost {
     commands: Commands,
     user: Option<Str>,
     session: Option<Arc<dyn SessionPorts>>,
+    manifests: bool,
 }
 
 impl WorkerHost {
-    /// A host without broker: no journal, store, resources or plans of others.
-    pub(crate) fn local(files: LocalFiles, commands: Commands, user: Option<Str>) -> Self {
-        Self { files, commands, user, session: None }
+    /// A host without broker: no journal, store, resources or plans of others. `manifests` says whether a manifest in the
+    /// directory of the program decides which file the name of a tool means.
+    pub(crate) fn local(files: LocalFiles, commands: Commands, user: Option<Str>, manifests: bool) -> Self {
+        Self { files, commands, user, session: None, manifests }
     }
 
     /// A session's host.
@@ -37,7 +39,7 @@ impl WorkerHost {
         user: Option<Str>,
         session: Arc<dyn SessionPorts>,
     ) -> Self {
-        Self { files, commands, user, session: Some(session) }
+        Self { files, commands, user, session: Some(session), manifests: false }
     }
 }
 
@@ -58,9 +60,8 @@ impl Host for WorkerHost {
         machine::facts(self.user.clone())
     }
 
-    /// Scripts only: in a session every program would ask the policy for the manifests of all directories above.
     fn reads_manifests(&self) -> bool {
-        self.session.is_none()
+        self.manifests
     }
 
     fn store(&self) -> Option<&dyn Store> {

@@ -52,8 +52,15 @@ fn read_source() -> io::Result<Vec<u8>> {
     Ok(source)
 }
 
+/// Set to `1` by who trusts the directories in which scripts run: a manifest and its lock decide which file `git` is.
+const TRUSTS_MANIFESTS: &str = "SHOAL_REEF";
+
+fn trusts_manifests() -> bool {
+    std::env::var_os(TRUSTS_MANIFESTS).is_some_and(|set| set == "1")
+}
+
 /// Host and first state of a program without a session.
-fn set_up() -> io::Result<(Arc<dyn Host>, State)> {
+fn set_up(manifests: bool) -> io::Result<(Arc<dyn Host>, State)> {
     let edge = shoal_sys::fd::inherited(LAUNCHER_FD)?;
     let (edge, receiver) = LauncherEdge::greet(edge).map_err(|e| io::Error::other(e.to_string()))?;
     let listener = Arc::clone(&edge);
@@ -65,7 +72,7 @@ fn set_up() -> io::Result<(Arc<dyn Host>, State)> {
     let cwd = std::env::current_dir()?;
     let dir: Arc<dyn Dir> = Arc::new(OpenDir::open(cwd.as_os_str().as_bytes())?);
     let state = State::new(Place::new(dir, environment(std::env::vars_os())));
-    Ok((Arc::new(WorkerHost::local(files, commands, user)), state))
+    Ok((Arc::new(WorkerHost::local(files, commands, user, manifests)), state))
 }
 
 /// Variables whose names are text; others cannot be named by a program.

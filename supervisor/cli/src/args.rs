@@ -4,9 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+const SCRIPTS: &str = "\
+Scripts, without a kernel:
+  shoal FILE [ARGS]       Run a file (a name with a slash, or one that ends in .shl)
+  shoal -c SOURCE [ARGS]  Run a source text
+  shoal - [ARGS]          Run standard input";
+
 /// Durable, structured shell sessions for agents and the person beside them.
 #[derive(Debug, Parser)]
-#[command(name = "shoal", version, max_term_width = 100)]
+#[command(name = "shoal", version, max_term_width = 100, after_help = SCRIPTS)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) common: Common,

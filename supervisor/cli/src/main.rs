@@ -11,6 +11,7 @@ mod escape;
 mod fail;
 mod out;
 mod records;
+mod script;
 mod siblings;
 mod statedir;
 mod style;
@@ -25,11 +26,14 @@ use crate::fail::Fail;
 
 fn main() -> ExitCode {
     let words = alias(std::env::args_os().collect());
-    let args = match Args::try_parse_from(words) {
-        Ok(args) => args,
-        Err(e) => return usage(&e),
+    let ended = match script::of(&words) {
+        Some(script) => Err(siblings::become_program("shoal-launcher", &script)),
+        None => match Args::try_parse_from(words) {
+            Ok(args) => commands::run(args),
+            Err(e) => return usage(&e),
+        },
     };
-    match commands::run(args) {
+    match ended {
         Ok(code) => code,
         Err(Fail::ClosedOutput) => ExitCode::FAILURE,
         Err(fail) => {

@@ -1,5 +1,6 @@
 //! Programs that lie beside this one, or in the folder of roles.
 
+use std::ffi::OsStr;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
@@ -19,7 +20,7 @@ pub(crate) fn find(name: &str) -> Result<PathBuf, Fail> {
 }
 
 /// Becomes a sibling program; returns only when that fails.
-pub(crate) fn become_program(name: &str, words: &[&str]) -> Fail {
+pub(crate) fn become_program(name: &str, words: &[impl AsRef<OsStr>]) -> Fail {
     match find(name) {
         Ok(path) => {
             let error = Command::new(&path).args(words).exec();

@@ -104,6 +104,13 @@ pub(crate) fn file_error(machine: &Machine, error: &FileError, path: &PathValue)
     }
 }
 
+/// The error where the host reads no manifests.
+pub(crate) fn off(what: &str) -> ErrorValue {
+    let hint = "a script reads manifests where SHOAL_REEF=1 is set; `which NAME` tells which program a name means, and \
+                `with env: {PATH: ...} { ... }` chooses another";
+    ErrorValue::new(code::CUSTOM, format!("{what} is not available here")).with_hint(hint)
+}
+
 /// Trouble with a manifest, a lock or a provider.
 pub(crate) fn trouble(text: impl Into<String>) -> ErrorValue {
     ErrorValue::new(code::REEF_PROVIDER, text.into())

@@ -14,7 +14,7 @@ use shoal_eval::stack;
 use shoal_value::render::{self, Style};
 use shoal_value::{Bytes, ErrorValue, PathValue, Value, code};
 
-use super::set_up;
+use super::{set_up, trusts_manifests};
 
 /// Lines of each output of a failed command shown with its error.
 const SHOWN_LINES: usize = 20;
@@ -26,7 +26,7 @@ const NOT_PARSED: u8 = 2;
 /// Runs a file.
 pub(crate) fn run_file(path: OsString, args: Vec<OsString>) -> io::Result<ExitCode> {
     on_big_stack(move || {
-        let (host, state) = set_up()?;
+        let (host, state) = set_up(trusts_manifests())?;
         let at = At { dir: &state.place.cwd, path: path.as_bytes() };
         let source = host.files().read(at, shoal_syntax::MAX_SOURCE as u64, &CancelToken::new());
         let source = match source {
@@ -45,7 +45,7 @@ pub(crate) fn run_file(path: OsString, args: Vec<OsString>) -> io::Result<ExitCo
 /// Runs a text; `name` stands for it in messages.
 pub(crate) fn run_text(name: &'static str, source: Vec<u8>, args: Vec<OsString>) -> io::Result<ExitCode> {
     on_big_stack(move || {
-        let (host, state) = set_up()?;
+        let (host, state) = set_up(trusts_manifests())?;
         Script { name, path: None, args }.run(source, host, state)
     })
 }

@@ -16,7 +16,7 @@ use crate::unwind::{Eval, Unwind};
 pub(super) const COMMANDS: &[Command] = commands! {
     /// The tools that the manifests here want, and what they are: a table. `add` puts one into the manifest and locks it,
     /// `lock` locks what is not locked yet, with `--refresh` everything, `doctor` compares lock and machine, `fetch` lets
-    /// mise install a tool. In scripts only.
+    /// mise install a tool. In scripts with SHOAL_REEF=1 only.
     ///
     /// shoal> reef.len()
     /// 0
@@ -28,9 +28,7 @@ pub(super) const COMMANDS: &[Command] = commands! {
 
 fn reef(ctx: &mut Ctx<'_>, args: CommandArgs) -> Eval<Done> {
     if !ctx.host().reads_manifests() {
-        let hint = "scripts have it; `which NAME` tells which program a name means, and `with env: {PATH: ...} { ... }` \
-                    chooses another";
-        return Err(ErrorValue::new(code::CUSTOM, "reef is not available here").with_hint(hint).into());
+        return Err(crate::reef::off("reef").into());
     }
     let words: Vec<Str> = args.args.iter().filter_map(|word| word.as_str().map(Str::from)).collect();
     let words: Vec<&str> = words.iter().map(|word| &**word).collect();

@@ -41,9 +41,7 @@ impl Machine {
             match values.next() {
                 Some(Value::Record(tools)) => {
                     if !self.session.host.reads_manifests() {
-                        let text = "with reef: is not available here";
-                        let hint = "it works in scripts; in a session put the tool's directory first: `with env: {PATH: ...} { }`";
-                        return Err(ErrorValue::new(shoal_value::code::CUSTOM, text).with_hint(hint).into());
+                        return Err(crate::reef::off("with reef:").into());
                     }
                     place.reef = Some(Arc::new(overlay(&tools, place.reef.take())?));
                 }
