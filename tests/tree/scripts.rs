@@ -1,13 +1,14 @@
 //! Scripts without a kernel: `shoal FILE`, `shoal -c SOURCE` and `shoal -`.
 
 use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use shoal_harness::Place;
 
 /// Runs `shoal` with these words, the input and the variables.
 fn shoal(place: &Place, words: &[&str], input: &str, vars: &[(&str, &str)]) -> Output {
-    let mut child = Command::new(place.program("shoal"))
+    let mut child = place
+        .shoal("shoal")
         .args(words)
         .envs(vars.iter().copied())
         .stdin(Stdio::piped())
