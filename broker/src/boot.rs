@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_chan::{Chan, ChanError};
-use shoal_journal::{Journal, Query, Settings, Store};
+use shoal_journal::{Journal, Query, Row, Settings, Store};
 use shoal_leash::Sections;
 use shoal_proto::supervisor_broker::{Start, ToBroker, ToSupervisor};
 use tokio::net::UnixListener;
@@ -30,6 +30,7 @@ use crate::policy::Policy;
 use crate::ptys::Ptys;
 use crate::publish::is_of_object;
 use crate::quotas::{Quota, Quotas};
+use crate::sessions::Stage;
 use crate::tokens::Tokens;
 use crate::wake::{self, Wake};
 
@@ -239,7 +240,15 @@ impl Broker {
     }
 
     fn close_rows_left(&mut self) {
-        for row in std::mem::take(&mut self.open_rows) {
+        // The worker of a frozen session will say what it has when it is thawed.
+        let is_frozen = |row: &Row| {
+            let mut silent = self.sessions.iter().filter(|session| session.frozen && session.stage != Stage::Up);
+            silent.any(|session| *session.owner == *row.owner && *session.name == *row.session)
+        };
+        let (frozen, left) = std::mem::take(&mut self.open_rows).into_iter().partition(is_frozen);
+        self.open_rows = frozen;
+        let left: Vec<Row> = left;
+        for row in left {
             self.close_interrupted(&row);
         }
     }

@@ -122,6 +122,8 @@ impl Broker {
         for n in self.runs.in_session(sid) {
             self.abort_run(n, error.clone(), RowEnded::Killed);
         }
+        // What its worker was never heard of, since it was frozen.
+        self.close_lost_rows(sid);
         self.fail_worker_calls(sid, &error);
         self.fail_plannings(sid, &error);
         self.fail_launcher_calls(sid, &error);
@@ -269,7 +271,7 @@ impl Broker {
     }
 
     /// Rows of a session whose work is gone.
-    fn close_lost_rows(&mut self, sid: Sid) {
+    pub(crate) fn close_lost_rows(&mut self, sid: Sid) {
         let Some(session) = self.sessions.at(sid) else { return };
         let (owner, name) = (session.owner.to_string(), session.name.to_string());
         let (lost, rest): (Vec<Row>, Vec<Row>) =

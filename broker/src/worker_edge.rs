@@ -292,6 +292,7 @@ impl Broker {
         session.restarts += 1;
         let failed = session.on_death(now).is_none();
         session.stage = if failed { Stage::Failed } else { Stage::Restarting };
+        self.close_lost_rows(sid);
         self.session_event(sid, "worker_lost", Some(why), None);
         self.note_session(sid, "worker_lost", Some(why), None);
         for n in self.runs.in_session(sid) {

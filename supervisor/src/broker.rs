@@ -114,7 +114,8 @@ impl Kernel {
                 name: session.name.clone(),
                 generation,
                 ptyd,
-                frozen: session.frozen,
+                // What the broker before ordered will have happened.
+                frozen: session.freeze.map_or(session.frozen, |freeze| freeze.want),
             };
             self.tell_launcher(id, &ToLauncher::Adopt(Generation { generation }), &borrowed(&ends.session));
             self.tell_broker(&ToBroker::Adopt(adopted), &borrowed(&ends.broker));

@@ -229,6 +229,8 @@ impl Broker {
         self.when_up(sid, move |broker, up| match up {
             // What another client asked for could not be made: this one creates the session as it asks itself.
             Err(error) if !created && error.is(Code::InvalidParams) => broker.decide_attach(ask, attach),
+            // A new broker has not heard its worker yet; whoever comes can thaw it.
+            Err(error) if error.is(Code::SessionFrozen) => broker.attached(ask, attachment, &identity, false),
             Err(error) => broker.refuse_attach(ask, error),
             Ok(()) if created => broker.record_creation(ask, attachment, identity),
             Ok(()) => broker.attached(ask, attachment, &identity, false),
@@ -286,7 +288,8 @@ impl Broker {
         let (name, cwd, env_hash) = if attachment.sid == Sid::NONE {
             ("null".to_owned(), "null".to_owned(), "null".to_owned())
         } else {
-            let session = self.sessions.at(attachment.sid).filter(|session| session.stage == Stage::Up);
+            let session =
+                self.sessions.at(attachment.sid).filter(|session| session.stage == Stage::Up || session.frozen);
             let session = session.ok_or_else(|| RpcError::worker_lost(&attachment.session, None, false, "it ended"))?;
             let hash = blake3::Hash::from(session.env_hash).to_hex();
             (quoted(&attachment.session), wire_path(&session.cwd), quoted(&hash))

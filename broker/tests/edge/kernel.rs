@@ -267,7 +267,7 @@ impl Supervisor {
                 name: session.order.name.clone(),
                 generation: 1,
                 ptyd: false,
-                frozen: false,
+                frozen: session.memory.is_frozen(),
             };
             let [launcher, worker] = Self::ends(&session.memory);
             mine.send(&ToBroker::Adopt(adopted), &[launcher.as_fd(), worker.as_fd()]).ok();
@@ -325,9 +325,11 @@ impl Supervisor {
                 edge.send(&ToBroker::Killed(killed), &[]).expect("sent");
             }
             ToSupervisor::Freeze(order) => {
+                self.sessions.iter().filter(|s| s.id == order.session).for_each(|s| s.memory.freeze(true));
                 edge.send(&ToBroker::Frozen(Frozen { order: order.order, frozen: true }), &[]).expect("sent");
             }
             ToSupervisor::Thaw(order) => {
+                self.sessions.iter().filter(|s| s.id == order.session).for_each(|s| s.memory.freeze(false));
                 edge.send(&ToBroker::Frozen(Frozen { order: order.order, frozen: false }), &[]).expect("sent");
             }
             ToSupervisor::ListProcesses(Ping { n }) => {

@@ -134,3 +134,40 @@ fn a_session_that_cannot_be_made_fails_for_who_asked_for_it_alone() {
     assert_eq!((code, &data["reason"]), (-32602, &json!("not_a_directory")));
     assert_eq!(first.ok("session.attach", json!({"session": "b"}))["created"], true);
 }
+
+#[test]
+fn a_frozen_session_stays_so_with_the_next_broker() {
+    let kernel = Kernel::start();
+    let gate = tempfile::tempdir().expect("a directory");
+    let gate = gate.path().join("go");
+    let mut human = kernel.attach("admin");
+    let mut client = kernel.attach("a");
+    let task = client.ok("exec", json!({"src": format!("wait {}", gate.display()), "async": true}))["task"].clone();
+    human.ok("session.freeze", json!({"session": "a"}));
+    kernel.replace_broker();
+    human = kernel.attach("admin");
+    let listed = human.ok("session.list", json!({}));
+    let a = listed["sessions"].as_array().and_then(|all| all.iter().find(|session| session["session"] == "a"));
+    assert_eq!(a.expect("a")["state"], "frozen", "{listed}");
+    client = kernel.attach("a");
+    assert_eq!(client.fails("exec", json!({"src": "value 1"})).0, -32052);
+    assert_eq!(human.ok("session.thaw", json!({"session": "a"}))["session"], "a");
+    std::fs::write(&gate, "").expect("opened");
+    // Its worker says now what it has.
+    client.ok("session.snapshot", json!({}));
+    assert_eq!(client.ok("task.await", json!({"task": task}))["state"], "completed");
+}
+
+#[test]
+fn a_frozen_session_that_is_killed_after_its_broker_closes_its_rows() {
+    let kernel = Kernel::start();
+    let mut human = kernel.attach("admin");
+    let mut client = kernel.attach("a");
+    client.ok("exec", json!({"src": "hang", "async": true}));
+    human.ok("session.freeze", json!({"session": "a"}));
+    kernel.replace_broker();
+    human = kernel.attach("admin");
+    human.ok("session.kill", json!({"session": "a"}));
+    let row = human.ok("journal.query", json!({"kinds": ["exec"], "head": "hang"}))[0].clone();
+    assert_eq!(row["ended"], "interrupted", "{row}");
+}

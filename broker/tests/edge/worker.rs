@@ -33,6 +33,7 @@ struct State {
     finished: BTreeMap<u64, Finished>,
     /// Workers of the session that died.
     deaths: u32,
+    frozen: bool,
     over: bool,
 }
 
@@ -72,6 +73,16 @@ impl Memory {
         self.state().over = true;
     }
 
+    /// It is stopped or goes on.
+    pub(crate) fn freeze(&self, frozen: bool) {
+        self.state().frozen = frozen;
+    }
+
+    /// Whether it is stopped.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.state().frozen
+    }
+
     /// Whether it is.
     pub(crate) fn is_over(&self) -> bool {
         self.state().over
@@ -85,6 +96,10 @@ pub(crate) fn serve(edge: Edge, memory: &Memory, epoch: u64) {
     loop {
         if memory.is_over() {
             return;
+        }
+        if memory.is_frozen() {
+            std::thread::park_timeout(Duration::from_millis(20));
+            continue;
         }
         let message = match end.edge.recv_deadline(Duration::from_millis(20)) {
             Ok(received) => received.msg,

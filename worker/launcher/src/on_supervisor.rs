@@ -19,6 +19,9 @@ use crate::edge;
 use crate::ladder::Prey;
 use crate::launcher::Launcher;
 
+/// Looks for processes that were forked while a freeze stopped others. What still forks then is as fast as we are.
+const FREEZE_LOOKS: usize = 16;
+
 impl Launcher {
     /// Takes what the supervisor sent.
     pub(crate) fn on_supervisor_ready(&mut self) {
@@ -104,9 +107,18 @@ impl Launcher {
     }
 
     fn freeze(&mut self, ping: Ping) {
-        let mut pids = self.members_of(Prey::Everything);
-        pids.extend(self.roles.worker.iter().map(|role| role.pid));
-        signal_all(&pids, libc::SIGSTOP);
+        let mut stopped: BTreeSet<i32> = self.roles.worker.iter().map(|role| role.pid).collect();
+        signal_all(&stopped, libc::SIGSTOP);
+        // What is forked while others are stopped is found by the next look.
+        for _ in 0..FREEZE_LOOKS {
+            let mut fresh = self.members_of(Prey::Everything);
+            fresh.retain(|pid| !stopped.contains(pid));
+            if fresh.is_empty() {
+                break;
+            }
+            signal_all(&fresh, libc::SIGSTOP);
+            stopped.extend(fresh);
+        }
         self.tell_supervisor(&ToSupervisor::Frozen(ping));
     }
 
