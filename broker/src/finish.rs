@@ -16,7 +16,7 @@ use crate::broker::Broker;
 use crate::json::{quoted, relayable, wire_path};
 use crate::record::{Attached, Closed};
 use crate::runs::{RunAnswer, Stage, answer_for};
-use crate::sessions::{OUT_MARKS, Sid};
+use crate::sessions::{OUT_MARKS, Session, Sid};
 use crate::tasks::TaskEnd;
 
 /// Stored bytes of one output (`value`, `render`).
@@ -73,8 +73,9 @@ impl Broker {
         let n = finished.run;
         // A run that was aborted meanwhile: its late end is dropped, and the worker may forget it.
         let Some(run) = self.runs.of(sid, n) else {
-            // Its number is given all the same.
-            if let Some(session) = self.sessions.at_mut(sid).filter(|session| session.last_out + 1 == finished.n) {
+            // One that an earlier broker recorded is told again: its number is given all the same.
+            let next = |session: &&mut Session| session.went_on && session.last_out + 1 == finished.n;
+            if let Some(session) = self.sessions.at_mut(sid).filter(next) {
                 session.last_out = finished.n;
             }
             self.tell_worker(sid, ToWorker::Ack(Ack { run: n, stored: false, kept: false }));

@@ -176,9 +176,13 @@ fn protected(
     let socket = real(dir.unwrap_or(&listener.path));
     let hidden = [real(&state.path), socket].into_iter().flatten().collect();
     let names = ["kernel", "policy", "broker", "launcher", "worker", "ptyd"];
-    let programs = names.iter().filter_map(|name| real(&roles.dir.join(format!("shoal-{name}")))).collect();
+    let programs = names.iter().filter_map(|name| real(&roles.dir.join(format!("shoal-{name}"))));
+    // The whole directory of the configuration, so that no file can be put in place of one; a policy elsewhere by itself.
+    let config = files.shoal.as_deref().and_then(Path::parent);
+    let rules = [config, files.leash.as_deref()].into_iter().flatten().filter_map(real);
+    let fixed = programs.chain(rules).collect();
     let home = files.home.as_deref().and_then(real);
-    Protected { hidden, programs, home, runtime, uid: shoal_sys::process::uid() }
+    Protected { hidden, fixed, home, runtime, uid: shoal_sys::process::uid() }
 }
 
 /// What holds for this process and what is inherited from it.

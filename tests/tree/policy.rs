@@ -163,3 +163,37 @@ fn an_agent_without_grants_starts_at_the_root_or_where_it_is_shown() {
     let outcome = client.value("sh { touch b.txt }");
     assert_eq!(outcome["value"]["ok"], json!(false), "it may be read: {outcome}");
 }
+
+#[test]
+fn no_session_changes_the_policy_it_is_under() {
+    let place = Place::visible(env!("CARGO_TARGET_TMPDIR"));
+    let named = place.work().join("rules").join("named.toml");
+    std::fs::create_dir(named.parent().expect("a directory")).expect("made");
+    std::fs::write(&named, place.unbounded()).expect("written");
+    place.give(named.parent().expect("a directory"));
+    place.give(&named);
+    let config = place.work().join("config");
+    std::fs::create_dir_all(config.join("shoal")).expect("made");
+    place.give(&config);
+    place.give(&config.join("shoal"));
+    let kernel = Kernel::start_with(&place, |command| {
+        command.env("XDG_CONFIG_HOME", &config).arg("--policy").arg(&named);
+    });
+    let mut client = kernel.attach("default");
+    let fails = |client: &mut Client, script: &str| {
+        let outcome = client.value(&format!("sh {{ cd {}; {script} }}", place.work().display()));
+        assert_eq!(outcome["value"]["ok"], json!(false), "{script}: {outcome}");
+    };
+    for script in [
+        "echo '# more' >> rules/named.toml",
+        "echo '# other' > rules/new && mv rules/new rules/named.toml",
+        "rm -f rules/named.toml",
+        "mv rules elsewhere",
+        "touch config/shoal/leash.toml",
+        "mv config elsewhere",
+    ] {
+        fails(&mut client, script);
+    }
+    assert_eq!(std::fs::read_to_string(&named).expect("there"), place.unbounded());
+    assert_eq!(client.value("sh { touch rules/beside }")["value"]["ok"], json!(true), "its neighbours are free");
+}

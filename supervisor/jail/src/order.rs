@@ -19,8 +19,8 @@ const SIGNALS: u64 = 4096;
 pub struct Protected {
     /// State directory and socket (or the directory that holds nothing else): not there for any session.
     pub hidden: Vec<PathBuf>,
-    /// The roles' executables: never writable.
-    pub programs: Vec<PathBuf>,
+    /// What is never writable: the roles' executables, the policy and the settings in force.
+    pub fixed: Vec<PathBuf>,
     /// The user's home.
     pub home: Option<PathBuf>,
     /// The user's runtime directory.

@@ -76,7 +76,7 @@ pub fn profile(order: &Order<'_>) -> Option<Profile> {
     for path in &order.kernel.hidden {
         profile.rule("deny", "file-read* file-write* network-outbound", path)?;
     }
-    for path in &order.kernel.programs {
+    for path in &order.kernel.fixed {
         profile.rule("deny", "file-write*", path)?;
     }
     Some(profile)
@@ -148,7 +148,7 @@ mod tests {
             ..Section::default()
         };
         let hidden = "/usr/share/a\") (allow default) (\"".into();
-        let kernel = Protected { hidden: vec![hidden], programs: vec!["/usr/bin/x".into()], ..Protected::default() };
+        let kernel = Protected { hidden: vec![hidden], fixed: vec!["/usr/bin/x".into()], ..Protected::default() };
         let profile = made(&section, &kernel).unwrap();
         let rules = own(&profile);
         assert_eq!(rules[0], "(allow file-read* (literal (param \"P0\")) (subpath (param \"P0\")))");

@@ -85,7 +85,7 @@ pub(crate) fn deny(order: &Order<'_>, roots: &Roots) -> Vec<Step> {
     }
     steps.extend(devices(order, root));
     steps.extend(kept.attach(root));
-    steps.extend(hidden_again(order, &kept));
+    steps.extend(protected_again(order, &kept));
     for dir in hidden.iter().filter(|dir| kept.back.iter().any(|(path, _)| path.starts_with(dir))) {
         steps.push(Step::ReadOnly(dir.clone(), Depth::Alone));
     }
@@ -143,7 +143,7 @@ fn protected(order: &Order<'_>, roots: &Roots, prefix: &Path) -> Vec<Step> {
     // On the host's own tree all of /tmp is covered, and what comes back is looked at then.
     let covered = |path: &PathBuf| prefix == Path::new("/") && path.starts_with("/tmp");
     let hidden: Vec<PathBuf> = kernel.hidden.iter().chain(&aliases).filter(|path| !covered(path)).cloned().collect();
-    let mut fixed: Vec<PathBuf> = kernel.programs.clone();
+    let mut fixed: Vec<PathBuf> = kernel.fixed.clone();
     if let Some(home) = kernel.home.as_deref().filter(|home| roots.may_change(home)) {
         fixed.extend(protect::in_home(home));
     }
@@ -169,12 +169,14 @@ fn hide(places: &[PathBuf], prefix: &Path) -> Vec<Step> {
 }
 
 /// The kernel's own places inside what came back into the private `/tmp`.
-fn hidden_again(order: &Order<'_>, kept: &Kept) -> Vec<Step> {
+fn protected_again(order: &Order<'_>, kept: &Kept) -> Vec<Step> {
     let root = Path::new("/");
     let came_back = |path: &&PathBuf| kept.back.iter().any(|(dir, _)| path.starts_with(dir));
-    let places: Vec<PathBuf> = order.kernel.hidden.iter().filter(came_back).cloned().collect();
-    let mut steps = protect::pins(&places, root);
-    steps.extend(hide(&places, root));
+    let hidden: Vec<PathBuf> = order.kernel.hidden.iter().filter(came_back).cloned().collect();
+    let fixed: Vec<PathBuf> = order.kernel.fixed.iter().filter(came_back).cloned().collect();
+    let mut steps = protect::pins(hidden.iter().chain(&fixed), root);
+    steps.extend(hide(&hidden, root));
+    steps.extend(protect::read_only(&fixed, root));
     steps
 }
 

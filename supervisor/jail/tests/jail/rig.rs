@@ -35,7 +35,7 @@ impl Rig {
         let listener = UnixListener::bind(&socket).unwrap();
         let kernel = Protected {
             hidden: vec![dir.join("home/state"), socket],
-            programs: Vec::new(),
+            fixed: Vec::new(),
             home: Some(dir.join("home")),
             runtime: None,
             uid: shoal_sys::process::uid(),
