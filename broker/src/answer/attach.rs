@@ -258,7 +258,8 @@ impl Broker {
     fn attached(&mut self, ask: Ask, attachment: Attachment, identity: &Identity, created: bool) {
         let conn = ask.conn;
         if self.clients.at(conn).is_none() {
-            return;
+            // Nobody will leave a session that nobody came into.
+            return self.arm_idle(attachment.sid);
         }
         let result = match self.attach_result(&attachment, identity, created) {
             Ok(result) => result,

@@ -61,6 +61,7 @@ impl Broker {
             self.detach(attachment.sid);
         }
         self.release_ptys_of(conn);
+        self.forget_task_waiters(conn);
         for n in self.runs.forget_connection(conn) {
             self.keep_task(n);
         }

@@ -13,7 +13,7 @@ use shoal_wire::{Code, Ref, RpcError, params};
 
 use super::Params;
 use crate::broker::{Broker, or_refuse};
-use crate::clients::{Ask, Attachment};
+use crate::clients::{Ask, Attachment, ConnId};
 use crate::launcher_edge::LauncherDone;
 use crate::sessions::Sid;
 use crate::tasks::{ReceiptRecord, Task, TaskState};
@@ -139,6 +139,14 @@ impl Broker {
         for waiter in mine {
             self.tell_task_waiter(waiter, false);
         }
+    }
+
+    /// A connection is gone: it waits for nothing any more.
+    pub(super) fn forget_task_waiters(&mut self, conn: ConnId) {
+        let (gone, others) = std::mem::take(&mut self.task_waiters).into_iter().partition(|w| w.ask.conn == conn);
+        self.task_waiters = others;
+        let gone: Vec<TaskWaiter> = gone;
+        gone.into_iter().filter_map(|waiter| waiter.timer).for_each(|timer| self.disarm(timer));
     }
 
     fn tell_task_waiter(&mut self, waiter: TaskWaiter, timed_out: bool) {

@@ -46,7 +46,8 @@ impl Client {
     pub(crate) fn frame(&mut self) -> Option<Value> {
         let mut line = String::new();
         match self.reader.read_line(&mut line) {
-            Ok(0) => None,
+            // A broker that is killed may be in the middle of a frame.
+            Ok(_) if !line.ends_with('\n') => None,
             Ok(_) => Some(serde_json::from_str(&line).expect("JSON")),
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => None,
             Err(error) => panic!("no frame: {error}"),

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::kernel::{Do, Kernel};
+use crate::kernel::{Do, Kernel, everything};
 
 /// A run that ended while its ladder climbs: the end is held back until the receipt comes, which is never. Hands back the
 /// connection that cancelled it.
@@ -140,4 +140,19 @@ fn what_did_not_begin_is_cancelled_at_once() {
     assert_eq!(other.ok("task.cancel", json!({"task": task}))["state"], "cancelled");
     let error = client.answer(waiting).expect_err("cancelled");
     assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32002), &json!("cancelled")), "{error}");
+}
+
+#[test]
+fn a_session_whose_client_left_before_it_was_up_is_idle() {
+    let section = shoal_proto::section::Section { idle_ttl: Some(1), ..everything("m") };
+    let kernel = Kernel::of(&[section], &[]);
+    let mut human = kernel.attach("admin");
+    let token = human.ok("token.create", json!({"principal": "m"}))["token"].clone();
+    let mut client = kernel.connect();
+    client.send("session.attach", json!({"session": "a", "create": {"cwd": "/late"}, "token": token}));
+    while human.ok("session.list", json!({}))["sessions"].as_array().map(Vec::len) != Some(2) {}
+    drop(client);
+    human.ok("events.subscribe", json!({"channel": "session", "owner": "m"}));
+    kernel.tell(Do::LetUp);
+    while human.push()["payload"]["v"]["action"]["v"] != "expired" {}
 }
