@@ -142,9 +142,9 @@ fn deadlines_pauses_and_frozen_sessions_outlive_a_broker() {
     let cold = listed.as_array().expect("sessions").iter().find(|s| s["session"] == "cold").expect("it is there");
     assert_eq!(cold["state"], json!("frozen"), "{listed}");
     let mut guest = kernel.connect();
-    assert_eq!(guest.err("session.attach", json!({"session": "cold"})).code, -32052);
-    client.ok("session.thaw", json!({"session": "cold"}));
     guest.attach("cold");
+    assert_eq!(guest.err("exec", json!({"src": "x"})).code, -32052, "it is still frozen");
+    client.ok("session.thaw", json!({"session": "cold"}));
     assert_eq!(guest.render("x + 1"), "42");
     assert_eq!(client.ok("task.resume", json!({"task": paused}))["state"], json!("running"));
     client.ok("task.cancel", json!({"task": paused}));
