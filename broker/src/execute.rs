@@ -9,6 +9,7 @@ use shoal_leash::{Effect, Grant, Verdict, judge};
 use shoal_proto::broker_worker::{Cancel, Prepare, Prepared, Purpose, Run as RunMessage, ToWorker};
 use shoal_proto::launcher_worker::Rung;
 use shoal_proto::{Bytes, Text};
+use shoal_wire::error::Reason;
 use shoal_wire::{Code, RpcError};
 
 use crate::answer::RunOrder;
@@ -30,6 +31,12 @@ pub(crate) struct Claim {
     pub(crate) parse_error: Option<ParseError>,
     /// Why nothing of it could be looked at: the worker had no thread for it.
     no_thread: Option<String>,
+    /// What is claimed does not fit into a message.
+    #[serde(default)]
+    too_large: bool,
+    /// The worker made a mistake of its own while it looked.
+    #[serde(default)]
+    broke_down: bool,
     /// Derived effects.
     #[serde(default)]
     pub(crate) effects: Vec<Effect>,
@@ -71,7 +78,17 @@ impl Claim {
                 .and("limit", "pids")
                 .and("hint", "end programs of this session, e.g. by shoal_cancel or shoal_pty_close, then try again")
         };
-        self.parse_error.as_ref().map(ParseError::to_rpc).or_else(|| self.no_thread.as_ref().map(no_thread))
+        let too_large = || {
+            let message = "the source, as it is looked at before it runs, does not fit into a message";
+            RpcError::invalid("src", Reason::TooLarge, message)
+                .and("hint", "make it shorter; data that a program needs is read from a file")
+        };
+        let broke_down = || RpcError::internal("the evaluator broke down over this source; please report it");
+        let parse_error = self.parse_error.as_ref().map(ParseError::to_rpc);
+        parse_error
+            .or_else(|| self.no_thread.as_ref().map(no_thread))
+            .or_else(|| self.too_large.then(too_large))
+            .or_else(|| self.broke_down.then(broke_down))
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use shoal_chan::ChanError;
-use shoal_proto::broker_launcher::{Cancel, Listing, PtyFailed, PtyStarted, RunOrder, ToBroker, ToLauncher};
+use shoal_proto::broker_launcher::{Cancel, Listing, PtyFailed, PtyStarted, RunOrder, SpawnPty, ToBroker, ToLauncher};
 use shoal_proto::hello::SessionRole;
 use shoal_proto::launcher_worker::{Receipt, Rung};
 use shoal_proto::supervisor_broker::{RoleExit, SessionId, ToSupervisor};
@@ -19,6 +19,9 @@ use crate::worker_edge::{EXIT_REPORT, KEEPS_DYING};
 
 /// A launcher answers within this, ladders included (three rungs of two seconds).
 const ANSWERS_WITHIN: Duration = Duration::from_secs(9);
+
+/// Numbers of terminals stand above those of calls, so that neither is taken for the other.
+const TERMINALS: u64 = 1 << 62;
 
 /// What a launcher did.
 #[derive(Debug)]
@@ -56,8 +59,17 @@ impl Broker {
         self.ask_launcher_as(sid, call, make(call), then);
     }
 
-    /// The same under a number of the caller's.
-    pub(crate) fn ask_launcher_as(
+    /// Asks a launcher for a terminal's program, which it answers under the terminal's number.
+    pub(crate) fn ask_for_program(
+        &mut self,
+        sid: Sid,
+        spawn: SpawnPty,
+        then: impl FnOnce(&mut Self, Result<LauncherDone, RpcError>) + 'static,
+    ) {
+        self.ask_launcher_as(sid, TERMINALS + spawn.id, ToLauncher::SpawnPty(spawn), then);
+    }
+
+    fn ask_launcher_as(
         &mut self,
         sid: Sid,
         call: u64,
@@ -128,8 +140,12 @@ impl Broker {
     fn on_launcher_message(&mut self, sid: Sid, message: ToBroker) {
         match message {
             ToBroker::Hello(_) => {}
-            ToBroker::PtyStarted(started) => self.launcher_done(sid, started.id, LauncherDone::Started(started)),
-            ToBroker::PtyFailed(failed) => self.launcher_done(sid, failed.id, LauncherDone::Failed(failed)),
+            ToBroker::PtyStarted(started) => {
+                self.launcher_done(sid, TERMINALS.saturating_add(started.id), LauncherDone::Started(started));
+            }
+            ToBroker::PtyFailed(failed) => {
+                self.launcher_done(sid, TERMINALS.saturating_add(failed.id), LauncherDone::Failed(failed));
+            }
             ToBroker::PtyExited(exited) => self.on_pty_exited(sid, exited.id, exited.status),
             ToBroker::Receipt(receipt) => {
                 self.launcher_done(sid, receipt.call, LauncherDone::Receipt(receipt_record(&receipt)));

@@ -8,6 +8,7 @@ pub(crate) use streams::Fetched;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
+use shoal_chan::ChanError;
 use shoal_proto::broker_worker::{Answer, Call, Method, ToBroker};
 use shoal_proto::{Bytes, Text};
 use shoal_syntax::complete;
@@ -25,8 +26,8 @@ use crate::watches::{self, Starter};
 /// Version of the syntax tree's vocabulary.
 const AST_VERSION: u32 = 2;
 
-/// Answers one call.
-pub(crate) fn answer(session: &Arc<Session>, call: Call) {
+/// Answers one call of the broker at this end.
+pub(crate) fn answer(session: &Arc<Session>, call: Call, epoch: u64) {
     let number = call.call;
     let result = match serde_json::from_slice::<Json>(call.params.as_slice()) {
         Ok(params) => dispatch(session, call.method, &params),
@@ -39,18 +40,21 @@ pub(crate) fn answer(session: &Arc<Session>, call: Call) {
             encode(number, code, &error.message, error.data.as_ref())
         }
     };
-    if let Err(error) = session.broker.send(&ToBroker::Answer(answer), &[]) {
-        crate::note_edge(&error);
+    tell(session, epoch, answer);
+}
+
+/// A broker that is gone waits for no answer.
+fn tell(session: &Session, epoch: u64, answer: Answer) {
+    match session.broker.answer(epoch, &ToBroker::Answer(answer)) {
+        Ok(()) | Err(ChanError::Closed) => {}
+        Err(error) => crate::note_edge(&error),
     }
 }
 
 /// Answers a call for which there was no thread: the session has as many processes as it may.
-pub(crate) fn answer_without_thread(session: &Session, call: u64, error: &std::io::Error) {
+pub(crate) fn answer_without_thread(session: &Session, call: u64, epoch: u64, error: &std::io::Error) {
     let error = RpcError::internal(format!("no thread in the session's worker: {error}"));
-    let answer = encode(call, -32_603, &error.message, error.data.as_ref());
-    if let Err(error) = session.broker.send(&ToBroker::Answer(answer), &[]) {
-        crate::note_edge(&error);
-    }
+    tell(session, epoch, encode(call, -32_603, &error.message, error.data.as_ref()));
 }
 
 fn encode(call: u64, code: i32, message: &str, body: Option<&Json>) -> Answer {

@@ -101,6 +101,15 @@ impl BrokerEdge {
         sender.send(message, &fds)
     }
 
+    /// Answers what came over an end. Nobody is told if another has come meanwhile: every broker counts its calls from the
+    /// beginning, and the next one has asked something else under the same number.
+    pub(crate) fn answer(&self, epoch: u64, message: &ToBroker) -> Result<(), ChanError> {
+        let current = lock(&self.sender);
+        let sender = current.clone().filter(|_| self.epoch.load(Ordering::Relaxed) == epoch);
+        drop(current);
+        sender.ok_or(ChanError::Closed)?.send(message, &[])
+    }
+
     /// Tells a result, and keeps it until it is recorded. Results are told in the order of their numbers: the caller
     /// holds the session's lock.
     pub(crate) fn finish(&self, result: Unrecorded) {
@@ -301,5 +310,31 @@ fn refused(answer: &Answer) -> ErrorValue {
     match data["hint"].as_str() {
         Some(hint) => error.with_hint(hint),
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_proto::broker_worker::ToWorker;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_for_the_broker_that_asked() {
+        let edge = BrokerEdge::default();
+        let (first, mut gone) = shoal_chan::pair::<ToBroker, ToWorker>().expect("a pair");
+        let (second, mut next) = shoal_chan::pair::<ToBroker, ToWorker>().expect("a pair");
+        let message = |call| {
+            ToBroker::Answer(Answer { call, code: 0, message: shoal_proto::Text::default(), body: Bytes::default() })
+        };
+        let of_first = edge.connect(first.split().0);
+        edge.answer(of_first, &message(1)).expect("told");
+        assert!(matches!(gone.recv().expect("told").msg, ToBroker::Answer(Answer { call: 1, .. })));
+        let of_second = edge.connect(second.split().0);
+        assert!(matches!(edge.answer(of_first, &message(2)), Err(ChanError::Closed)));
+        edge.answer(of_second, &message(3)).expect("told");
+        assert!(matches!(next.recv().expect("told").msg, ToBroker::Answer(Answer { call: 3, .. })));
+        assert!(edge.disconnect(of_second));
+        assert!(matches!(edge.answer(of_second, &message(4)), Err(ChanError::Closed)));
     }
 }

@@ -14,7 +14,7 @@ use shoal_wire::{Ref, text};
 
 /// A complete wire form longer than this is not stored.
 const MAX_WIRE: usize = 256 * 1024 * 1024;
-/// Message of an error in an answer.
+/// Message, hint or code of an error in an answer.
 const MAX_MESSAGE: usize = 4096;
 
 /// What does not depend on the number of the result, made before the session is locked for it.
@@ -156,8 +156,8 @@ fn raised(error: &ErrorValue, n: u64) -> Json {
     let uri = format!("shoal://out/{n}?path=stderr");
     let stderr = error.stderr.as_ref().map(|bytes| text::stderr(&bytes.to_text_lossy(), &uri).into_owned());
     json!({
-        "code": &*error.code, "message": text::cut(&error.msg, MAX_MESSAGE), "span": span,
-        "hint": error.hint.as_deref(), "status": error.status, "stderr": stderr,
+        "code": text::cut(&error.code, MAX_MESSAGE), "message": text::cut(&error.msg, MAX_MESSAGE), "span": span,
+        "hint": error.hint.as_deref().map(|hint| text::cut(hint, MAX_MESSAGE)), "status": error.status, "stderr": stderr,
     })
 }
 

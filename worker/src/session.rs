@@ -237,9 +237,13 @@ impl Session {
             env: env_list(&state.place.env)?,
         };
         let epoch = self.broker.connect(to_broker);
-        self.broker.send(&ToBroker::Hello(hello), &[])?;
-        self.broker.tell_again(self.results.next())?;
-        Ok(epoch)
+        let told = self.broker.send(&ToBroker::Hello(hello), &[]);
+        let told = told.and_then(|()| self.broker.tell_again(self.results.next()));
+        if told.is_err() {
+            // Nobody reads from this end: who asks the kernel for something waits for the next one.
+            self.broker.disconnect(epoch);
+        }
+        told.map(|()| epoch)
     }
 
     /// The launcher broke its edge: its session is not to go on.
@@ -266,7 +270,7 @@ impl Session {
                 Ok(received) => received,
                 Err(end) => break end,
             };
-            if let Err(end) = self.on_broker(msg, fds.pop()) {
+            if let Err(end) = self.on_broker(msg, fds.pop(), epoch) {
                 break end;
             }
         };
@@ -280,10 +284,10 @@ impl Session {
         }
     }
 
-    fn on_broker(self: &Arc<Self>, message: ToWorker, fd: Option<OwnedFd>) -> Result<(), ChanError> {
+    fn on_broker(self: &Arc<Self>, message: ToWorker, fd: Option<OwnedFd>, epoch: u64) -> Result<(), ChanError> {
         match message {
             ToWorker::Setup(_) => return Err(Violation::State { what: "Setup", state: "up" }.into()),
-            ToWorker::Prepare(prepare) => self.prepare(prepare),
+            ToWorker::Prepare(prepare) => self.prepare(prepare, epoch),
             ToWorker::Run(run) => self.order(run.run, Order::Run),
             ToWorker::Discard(run) => self.order(run.run, Order::Discard),
             ToWorker::Cancel(cancel) => self.cancel(cancel),
@@ -293,14 +297,14 @@ impl Session {
                 let answering = self.threads.run(move || {
                     // The functions of a stream that is pulled may call one another as deep as they like.
                     let used = if call.method == Method::StreamPull { Used::Deep } else { Used::Shallow };
-                    answers::answer(&session, call);
+                    answers::answer(&session, call, epoch);
                     if session.results.take_read_back() {
                         heap::give_back();
                     }
                     used
                 });
                 if let Err(error) = answering {
-                    answers::answer_without_thread(self, number, &error);
+                    answers::answer_without_thread(self, number, epoch, &error);
                 }
             }
             ToWorker::Told(answer) => self.broker.told(answer, fd),
@@ -310,7 +314,7 @@ impl Session {
         Ok(())
     }
 
-    fn prepare(self: &Arc<Self>, prepare: Prepare) {
+    fn prepare(self: &Arc<Self>, prepare: Prepare, epoch: u64) {
         let (orders, taken) = std::sync::mpsc::channel();
         let run = prepare.run;
         let state = self.runs.enter(run);
@@ -321,12 +325,12 @@ impl Session {
         self.orders().insert(run, orders);
         let session = Arc::clone(self);
         let started = self.threads.run(move || {
-            request::serve(&session, prepare, &state, &taken);
+            request::serve(&session, prepare, epoch, &state, &taken);
             state.used()
         });
         if let Err(error) = started {
             self.forget(run);
-            if let Err(error) = request::refuse(self, run, &error) {
+            if let Err(error) = request::refuse(self, run, epoch, &error) {
                 crate::note_edge(&error);
             }
         }

@@ -88,7 +88,7 @@ impl Broker {
                 return broker.reply(ask, Err(error));
             }
             broker.tell_ptyd(sid, ToPtyd::Expect(Expect { id: n, cols, rows }));
-            broker.ask_launcher_as(sid, n, ToLauncher::SpawnPty(spawn), move |broker, done| {
+            broker.ask_for_program(sid, spawn, move |broker, done| {
                 broker.pty_spawned(ask, &caller, n, done);
             });
         });

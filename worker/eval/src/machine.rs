@@ -24,6 +24,8 @@ pub(crate) struct Session {
 
 /// Steps between two looks at the token and the meter.
 const STEPS_PER_CHECK: u32 = 64;
+/// Bytes of a variable's name and value together. With `=` and NUL that is 128 KiB, and no system gives a program more.
+const MAX_VARIABLE: usize = 128 * 1024 - 2;
 
 /// An evaluator. There is one constructor besides [`Machine::child`], which makes every child.
 pub(crate) struct Machine {
@@ -201,6 +203,11 @@ impl Machine {
         };
         if bytes.contains(&0) {
             return Err(ErrorValue::arg_error(format!("the variable {name} would hold a NUL byte")).into());
+        }
+        if name.len() + bytes.len() > MAX_VARIABLE {
+            let text = format!("the variable {name} would have {} bytes, and {MAX_VARIABLE} is the most", bytes.len());
+            let hint = "keep it in a name, or give it to programs by `feed` or a file";
+            return Err(ErrorValue::too_large(text).with_hint(hint).into());
         }
         Ok(Some(bytes))
     }

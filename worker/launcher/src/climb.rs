@@ -51,9 +51,9 @@ impl Launcher {
             self.terminals.remove(&id);
         }
         match asker {
-            Asker::Broker => self.tell_broker(&ToBroker::Receipt(receipt)),
+            Asker::Broker(end) if end == self.broker_ends => self.tell_broker(&ToBroker::Receipt(receipt)),
             Asker::Worker(epoch) if epoch == self.roles.epoch => self.tell_worker(&ToWorker::Receipt(receipt), &[]),
-            Asker::Worker(_) | Asker::Nobody => {}
+            Asker::Broker(_) | Asker::Worker(_) | Asker::Nobody => {}
         }
     }
 

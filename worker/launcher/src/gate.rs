@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use shoal_leash::{SpawnVerdict, judge_spawn};
@@ -50,7 +51,7 @@ pub(crate) fn open(section: &Section, path: &[u8], argv0: &[u8]) -> Result<Passe
     if judge_spawn(section, &argv0, "") == SpawnVerdict::Allow {
         return Ok(Passed { program: Program::Named });
     }
-    let mut file = File::open(path).map_err(Stopped::Open)?;
+    let mut file = open_program(path).map_err(Stopped::Open)?;
     let (hash, script) = hash(&mut file).map_err(Stopped::Open)?;
     match judge_spawn(section, &argv0, &hash) {
         SpawnVerdict::Deny { why } => Err(Stopped::Denied(why)),
@@ -60,6 +61,13 @@ pub(crate) fn open(section: &Section, path: &[u8], argv0: &[u8]) -> Result<Passe
         }
         SpawnVerdict::Allow => Ok(Passed { program: Program::Opened(file) }),
     }
+}
+
+/// Opens a regular file and nothing else: a pipe would hold up the launcher until somebody writes into it, and a device has no
+/// end.
+fn open_program(path: &Path) -> io::Result<File> {
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::from_raw_os_error(libc::EACCES)) }
 }
 
 /// BLAKE3 in lower-case hexadecimal digits, and whether the file begins like a script.

@@ -26,8 +26,8 @@ const MAX_PIDS: usize = 4096;
 pub(crate) enum Asker {
     /// The worker of this epoch.
     Worker(u32),
-    /// The broker.
-    Broker,
+    /// The broker of this end: the next one counts its calls from the beginning.
+    Broker(u32),
     /// The launcher itself.
     Nobody,
 }
@@ -128,7 +128,7 @@ mod tests {
 
     fn ladder(first: Rung, now: Instant) -> Ladder {
         let prey = Prey::Target { target: Target::Run(1), epoch: 1 };
-        Ladder::new(7, Asker::Broker, prey, first, RUNG_TIME, now)
+        Ladder::new(7, Asker::Broker(0), prey, first, RUNG_TIME, now)
     }
 
     #[test]

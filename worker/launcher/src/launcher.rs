@@ -50,6 +50,8 @@ pub(crate) struct Launcher {
     pub(crate) generation: u32,
     pub(crate) supervisor: Option<SupervisorEdge>,
     pub(crate) broker: Option<BrokerEdge>,
+    /// Counts the brokers that came after the first.
+    pub(crate) broker_ends: u32,
     pub(crate) worker: Option<WorkerEdge>,
     pub(crate) ptyd: Option<PtydEdge>,
     pub(crate) roles: Roles,
@@ -58,6 +60,8 @@ pub(crate) struct Launcher {
     pub(crate) ladders: Vec<Ladder>,
     pub(crate) terminals: Terminals,
     pub(crate) suspended: BTreeSet<launcher_worker::RunId>,
+    /// The session is stopped as a whole.
+    pub(crate) frozen: bool,
     /// Executions the broker cancelled: they start nothing more.
     pub(crate) cancelled: BTreeSet<launcher_worker::RunId>,
     pub(crate) signals: SignalFd,
@@ -87,6 +91,7 @@ impl Launcher {
             generation: 0,
             supervisor: None,
             broker: None,
+            broker_ends: 0,
             worker: None,
             ptyd: None,
             roles,
@@ -95,6 +100,7 @@ impl Launcher {
             ladders: Vec::new(),
             terminals: Terminals::default(),
             suspended: BTreeSet::new(),
+            frozen: false,
             cancelled: BTreeSet::new(),
             signals,
             memory: None,

@@ -60,7 +60,14 @@ impl Launcher {
             self.cancelled.pop_first();
         }
         let prey = self.run_prey(cancel.run);
-        self.ladders.push(Ladder::new(cancel.call, Asker::Broker, prey, cancel.rung, RUNG_TIME, now()));
+        self.ladders.push(Ladder::new(
+            cancel.call,
+            Asker::Broker(self.broker_ends),
+            prey,
+            cancel.rung,
+            RUNG_TIME,
+            now(),
+        ));
     }
 
     fn suspend(&mut self, order: RunOrder) {
@@ -80,7 +87,7 @@ impl Launcher {
     /// The terminal is forgotten with its receipt.
     fn kill_pty(&mut self, order: PtyOrder) {
         let prey = Prey::Terminal(order.id);
-        self.ladders.push(Ladder::new(order.call, Asker::Broker, prey, Rung::Kill, RUNG_TIME, now()));
+        self.ladders.push(Ladder::new(order.call, Asker::Broker(self.broker_ends), prey, Rung::Kill, RUNG_TIME, now()));
     }
 
     fn list(&mut self, order: RunOrder) {

@@ -14,7 +14,6 @@ use shoal_proto::supervisor_launcher::{Generation, RoleDied, ToLauncher, ToSuper
 use shoal_proto::{Text, Violation};
 
 use crate::climb::signal_all;
-use crate::commands::Who;
 use crate::edge;
 use crate::ladder::Prey;
 use crate::launcher::Launcher;
@@ -76,6 +75,7 @@ impl Launcher {
         self.generation = generation.generation;
         let broker = fds.next().map(edge::open).transpose().map_err(|e| Violation::Field(e.to_string()))?;
         self.broker = broker;
+        self.broker_ends = self.broker_ends.wrapping_add(1);
         self.greet_broker();
         if let Some(end) = fds.next()
             && self.roles.worker.is_some()
@@ -107,6 +107,7 @@ impl Launcher {
     }
 
     fn freeze(&mut self, ping: Ping) {
+        self.frozen = true;
         let mut stopped: BTreeSet<i32> = self.roles.worker.iter().map(|role| role.pid).collect();
         signal_all(&stopped, libc::SIGSTOP);
         // What is forked while others are stopped is found by the next look.
@@ -124,11 +125,9 @@ impl Launcher {
 
     /// Continues everything but the runs that were suspended on their own.
     fn thaw(&mut self, ping: Ping) {
+        self.frozen = false;
         let mut pids = self.members_of(Prey::Everything);
-        let suspended = self.commands.iter().filter(|(_, record)| match record.who {
-            Who::Command { run, background, .. } => !background && self.suspended.contains(&run),
-            Who::Terminal(_) => false,
-        });
+        let suspended = self.commands.iter().filter(|(_, record)| self.is_held(record.who));
         let suspended: BTreeSet<_> = suspended.map(|(serial, _)| serial).collect();
         let tree = self.look();
         for pid in self.commands.members(&suspended, &tree) {

@@ -9,6 +9,7 @@ use shoal_proto::launcher_worker::SpawnStage;
 use shoal_sys::rlimit::{self, Limit};
 use shoal_sys::spawn::{Command, Program, SpawnError, Stage};
 
+use crate::children::send_signal;
 use crate::commands::Who;
 use crate::gate;
 use crate::launcher::{Launcher, Phase};
@@ -88,7 +89,20 @@ impl Launcher {
         let pid = command.spawn()?.pid;
         let pipes = if terminal { Vec::new() } else { fds.iter().skip(1).filter_map(|fd| inode(*fd)).collect() };
         self.commands.enter(serial, who, pid, pipes, memory_kills);
+        if self.is_held(who) {
+            // Its start was on its way when the others were stopped; who continues them continues it.
+            send_signal(pid, libc::SIGSTOP);
+        }
         Ok(pid)
+    }
+
+    /// Whether a program stands still for now: with its session, or with the execution it belongs to.
+    pub(crate) fn is_held(&self, who: Who) -> bool {
+        let suspended = match who {
+            Who::Command { run, background, .. } => !background && self.suspended.contains(&run),
+            Who::Terminal(_) => false,
+        };
+        self.frozen || suspended
     }
 }
 

@@ -197,3 +197,40 @@ fn a_statement_goes_on_with_the_next_broker() {
     let done = session.done();
     assert_eq!((done.finished.run, &done.value["v"]), (run, &json!(2)), "{}", done.detail);
 }
+
+#[test]
+fn an_end_that_no_message_holds_is_told_as_an_error_and_changes_nothing() {
+    let mut session = Session::start();
+    session.run("let kept = 5");
+    let raised = session.run("raise(\"odd\", \"text\", hint: \"y\".repeat(20000000))");
+    assert_eq!((raised.finished.n, raised.finished.ending), (2, Ending::Raised));
+    assert_eq!(raised.detail["error"]["code"], json!("odd"));
+    assert!(raised.detail["error"]["hint"].as_str().is_some_and(|hint| hint.len() <= 5000), "the hint is cut");
+    let vars: String = (0..100).map(|n| format!("env.V{n} = \"x\".repeat(100000)\n")).collect();
+    let refused = session.run(&vars);
+    assert_eq!((refused.finished.n, refused.finished.ending), (3, Ending::Raised));
+    assert_eq!(refused.detail["error"]["code"], json!("too_large"), "{:?}", refused.detail);
+    assert!(!refused.finished.env_changed);
+    let next = session.run("[kept, env.V0]");
+    assert_eq!((next.finished.n, &next.value["v"]), (4, &json!([{"$": "int", "v": 5}, {"$": "null"}])));
+}
+
+#[test]
+fn a_variable_that_no_program_could_be_given_is_refused_where_it_is_set() {
+    let mut session = Session::start();
+    let most = session.run("env.BIG = \"x\".repeat(131067)\nsh { printf %s \"$BIG\" | wc -c }.out.trim()");
+    assert_eq!(most.value["v"], json!("131067"), "{:?}", most.detail);
+    for src in ["env.BIG = \"x\".repeat(131068)", "with env: {BIG: \"x\".repeat(131068)} { 1 }"] {
+        let refused = session.run(src);
+        assert_eq!(refused.detail["error"]["code"], json!("too_large"), "{src}: {:?}", refused.detail);
+    }
+    assert_eq!(session.run("env.BIG.len()").value["v"], json!(131_067));
+}
+
+#[test]
+fn a_claim_that_no_message_holds_says_so() {
+    let mut session = Session::start();
+    let claim = session.claim(900, &format!("'{}'", "\"".repeat(9_000_000)), Position::Value, Purpose::Plan);
+    assert_eq!(claim, json!({"too_large": true}));
+    assert_eq!(session.run("6 * 7").value["v"], json!(42));
+}

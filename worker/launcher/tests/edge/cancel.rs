@@ -1,7 +1,12 @@
 //! The ladder: what it ends, how far it climbs, and that it needs no worker.
 
-use shoal_proto::broker_launcher as bl;
+use std::os::fd::AsFd as _;
+
+use shoal_chan::Chan;
 use shoal_proto::launcher_worker::{self as lw, End, Rung, Target};
+use shoal_proto::supervisor_broker::Ping;
+use shoal_proto::{broker_launcher as bl, supervisor_launcher as sl};
+use shoal_sys::socket;
 
 use crate::session::{LIMIT, Session, eventually, lives, read_line};
 
@@ -120,4 +125,50 @@ fn the_list_names_what_runs() {
     };
     assert_eq!(listing.running.as_slice(), [bl::Running { run: 3, pty: 0, pid }]);
     assert_eq!(listing.processes, 3, "launcher, worker, command");
+}
+
+#[test]
+fn a_receipt_is_for_the_broker_that_asked() {
+    let mut session = Session::start();
+    let (_, pid, output) = session.sh(3, "trap '' INT TERM; echo up; while :; do sleep 300; done");
+    read_line(&output.stdout);
+    let cancel = |call, rung| bl::ToLauncher::Cancel(bl::Cancel { call, run: 3, rung });
+    session.broker.send(&cancel(4, Rung::Int), &[]).expect("sent");
+    let (next, far_next) = socket::pair(socket::Carrier::NATIVE).expect("a pair");
+    let (_worker, far_worker) = socket::pair(socket::Carrier::NATIVE).expect("a pair");
+    let adopt = sl::ToLauncher::Adopt(sl::Generation { generation: 2 });
+    session.supervisor.send(&adopt, &[far_next.as_fd(), far_worker.as_fd()]).expect("sent");
+    session.broker = Chan::from_fd(next).expect("a socket");
+    assert!(matches!(session.broker.recv_deadline(LIMIT).expect("a hello").msg, bl::ToBroker::Hello(_)));
+    session.broker.send(&cancel(9, Rung::Kill), &[]).expect("sent");
+    let bl::ToBroker::Receipt(receipt) = session.broker.recv_deadline(LIMIT).expect("a receipt").msg else {
+        panic!("not a receipt");
+    };
+    assert_eq!(receipt.call, 9, "{receipt:?}");
+    assert!(!lives(pid));
+}
+
+#[test]
+fn what_starts_in_a_suspended_run_or_a_frozen_session_stands_still() {
+    let mut session = Session::start();
+    let state = |pid| shoal_sys::procfs::process(pid).expect("readable").map(|p| p.state);
+    let order = bl::RunOrder { call: 1, run: 3 };
+    session.broker.send(&bl::ToLauncher::Suspend(order), &[]).expect("sent");
+    assert_eq!(session.broker.recv_deadline(LIMIT).expect("done").msg, bl::ToBroker::Done(order));
+    let argv = ["sleep", "300"];
+    let (_, held, _output) = session.program(3, "/bin/sleep", &argv, "/", false).expect("starts");
+    eventually("it stands still", || state(held) == Some('T'));
+    let (_, other, _output) = session.program(4, "/bin/sleep", &argv, "/", false).expect("starts");
+    eventually("another run goes on", || state(other) == Some('S'));
+    session.broker.send(&bl::ToLauncher::Resume(order), &[]).expect("sent");
+    assert_eq!(session.broker.recv_deadline(LIMIT).expect("done").msg, bl::ToBroker::Done(order));
+    eventually("it goes on", || state(held) == Some('S'));
+
+    session.supervisor.send(&sl::ToLauncher::Freeze(Ping { n: 6 }), &[]).expect("sent");
+    assert_eq!(session.told(), sl::ToSupervisor::Frozen(Ping { n: 6 }));
+    let (_, late, _output) = session.program(5, "/bin/sleep", &argv, "/", false).expect("starts");
+    eventually("it stands still", || state(late) == Some('T'));
+    session.supervisor.send(&sl::ToLauncher::Thaw(Ping { n: 7 }), &[]).expect("sent");
+    assert_eq!(session.told(), sl::ToSupervisor::Frozen(Ping { n: 7 }));
+    eventually("it goes on", || state(late) == Some('S'));
 }

@@ -72,6 +72,20 @@ fn the_gate_refuses_what_is_not_listed() {
 }
 
 #[test]
+fn the_gate_opens_regular_files_alone() {
+    let pins = List::new([Text::new("sh").expect("fits")]).expect("fits");
+    let mut session = Session::start_under(&Section { proc_spawn: pins, ..Section::default() });
+    let dir = tempfile::tempdir().expect("a directory");
+    let pipe = dir.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("coreutils");
+    assert!(made.success());
+    for path in [pipe.to_str().expect("text"), "/dev/zero"] {
+        let refused = session.program(1, path, &["program"], "/", false).err().expect("refused");
+        assert_eq!((refused.stage, refused.errno), (SpawnStage::Open, 13), "{path}");
+    }
+}
+
+#[test]
 fn a_left_behind_process_is_counted_and_a_holder_told_apart() {
     let mut session = Session::start();
     let (id, pid, output) = session.sh(1, "sleep 300 & echo started");
