@@ -87,6 +87,24 @@ impl Kernel {
 
     /// The attached connection, made now if there is none.
     pub(crate) async fn attached(&self) -> Result<(Connection, Arc<Attached>), Failure> {
+        let client = self.named_client().await?;
+        let (connection, attached, fresh) = client.attached().await.map_err(|error| no_kernel(&error))?;
+        if fresh {
+            self.on_attached(&attached);
+        }
+        Ok((connection, attached))
+    }
+
+    /// The same without starting a kernel: for what goes on by itself while no request waits. `None` without one.
+    pub(crate) async fn attached_if_running(&self) -> Option<Connection> {
+        let (connection, attached, fresh) = self.named_client().await.ok()?.attached_if_running().await.ok()?;
+        if fresh {
+            self.on_attached(&attached);
+        }
+        Some(connection)
+    }
+
+    async fn named_client(&self) -> Result<Client, Failure> {
         let client = self.client()?;
         let name = locked(&self.client_name).clone();
         if let Some(name) = name {
@@ -96,11 +114,7 @@ impl Kernel {
                 })
                 .await;
         }
-        let (connection, attached, fresh) = client.attached().await.map_err(|error| no_kernel(&error))?;
-        if fresh {
-            self.on_attached(&attached);
-        }
-        Ok((connection, attached))
+        Ok(client)
     }
 
     fn on_attached(&self, attached: &Attached) {
@@ -133,7 +147,7 @@ pub(crate) fn failure(error: CallError) -> Failure {
     }
 }
 
-fn lost() -> Failure {
+pub(crate) fn lost() -> Failure {
     let error = RpcError::new(Code::Internal, "the kernel was lost during the call; it may or may not have happened");
     Failure::Ours(error.with(json!({ "reason": "kernel_lost", "retry": true })))
 }

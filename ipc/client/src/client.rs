@@ -62,12 +62,22 @@ impl Client {
 
     /// The attached connection, made now if there is none, and whether this call made it.
     pub async fn attached(&self) -> Result<(Connection, Arc<Attached>, bool), ConnectError> {
+        self.attached_by(&self.inner.config).await
+    }
+
+    /// [`Client::attached`] for what nobody asked for just now: it starts no kernel, so that one that was stopped stays
+    /// stopped.
+    pub async fn attached_if_running(&self) -> Result<(Connection, Arc<Attached>, bool), ConnectError> {
+        self.attached_by(&Config { autostart: false, ..self.inner.config.clone() }).await
+    }
+
+    async fn attached_by(&self, config: &Config) -> Result<(Connection, Arc<Attached>, bool), ConnectError> {
         let mut state = self.inner.state.lock().await;
         if let Some(open) = state.open.as_ref().filter(|open| !open.connection.is_lost()) {
             return Ok((open.connection.clone(), Arc::clone(&open.attached), false));
         }
-        let (connection, attached) = connect(&self.inner.config, Some(&state.attach)).await?;
-        let attached = Arc::new(attached.ok_or_else(|| deadline(&self.inner.config))?);
+        let (connection, attached) = connect(config, Some(&state.attach)).await?;
+        let attached = Arc::new(attached.ok_or_else(|| deadline(config))?);
         state.open = Some(Open { connection: connection.clone(), attached: Arc::clone(&attached) });
         Ok((connection, attached, true))
     }

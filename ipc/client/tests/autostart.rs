@@ -19,10 +19,11 @@ fn main() -> ExitCode {
     if let (Some(socket), Some(state)) = (value("--socket"), value("--state-dir")) {
         return kernel(Path::new(&socket), Path::new(&state));
     }
-    const TESTS: [(&str, fn()); 3] = [
+    const TESTS: [(&str, fn()); 4] = [
         ("twenty_clients_make_one_kernel", twenty_clients_make_one_kernel),
         ("the_lock_leads_to_another_socket", the_lock_leads_to_another_socket),
         ("a_kernel_that_ends_is_reported", a_kernel_that_ends_is_reported),
+        ("who_only_renews_starts_no_kernel", who_only_renews_starts_no_kernel),
     ];
     let listing = args.iter().any(|arg| arg == "--list");
     let ignored = args.iter().any(|arg| arg == "--ignored");
@@ -162,4 +163,22 @@ fn a_kernel_that_ends_is_reported() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+fn who_only_renews_starts_no_kernel() {
+    let cold = Cold::new();
+    run(async {
+        let client = cold.client("a.sock");
+        let pid = client.attached().await.unwrap().1.all["pid"].clone();
+        assert_eq!(client.attached_if_running().await.unwrap().1.all["pid"], pid);
+        stop(&client).await;
+        std::fs::remove_file(cold.dir.path().join("a.sock")).unwrap();
+        let refused = client.attached_if_running().await.err();
+        assert!(matches!(refused, Some(ConnectError::NoKernel { .. })), "{refused:?}");
+        assert_eq!(cold.starts(), 1);
+        let again = client.attached().await.unwrap().1.all["pid"].clone();
+        assert_ne!(again, pid);
+        assert_eq!(cold.starts(), 2);
+        stop(&client).await;
+    });
 }

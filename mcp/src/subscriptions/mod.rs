@@ -19,6 +19,7 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 use crate::call::Failure;
+use crate::kernel;
 use crate::server::Server;
 
 /// URIs that can be subscribed at a time, per listen stream and for all of the 2025 era.
@@ -167,7 +168,18 @@ impl Forwarder {
         let mut since = None;
         let mut pause = FIRST_PAUSE;
         loop {
-            match self.subscribe(since).await {
+            // The first time a request waits for it. Later nobody does, and a kernel that was stopped is left alone.
+            let renews = ready.borrow().is_some();
+            let connection = if renews {
+                self.server.kernel.attached_if_running().await.ok_or_else(kernel::lost)
+            } else {
+                self.server.kernel.attached().await.map(|(connection, _)| connection)
+            };
+            let subscribed = match connection {
+                Ok(connection) => self.subscribe(connection, since).await,
+                Err(failure) => Err(failure),
+            };
+            match subscribed {
                 Ok((connection, next, events)) => {
                     pause = FIRST_PAUSE;
                     if ready.borrow().is_some() {
@@ -195,10 +207,12 @@ impl Forwarder {
         }
     }
 
-    async fn subscribe(&self, since: Option<u64>) -> Result<(Connection, u64, Subscription), Failure> {
-        let (connection, _) = self.server.kernel.attached().await?;
-        let (subscribed, events) =
-            connection.subscribe(&self.channel, since, None).await.map_err(crate::kernel::failure)?;
+    async fn subscribe(
+        &self,
+        connection: Connection,
+        since: Option<u64>,
+    ) -> Result<(Connection, u64, Subscription), Failure> {
+        let (subscribed, events) = connection.subscribe(&self.channel, since, None).await.map_err(kernel::failure)?;
         Ok((connection, subscribed.next_seq, events))
     }
 
