@@ -66,7 +66,7 @@ impl Kernel {
             ToSupervisor::KillSession(order) => self.kill_session(order, now),
             ToSupervisor::Freeze(order) => self.freeze(order, true, now),
             ToSupervisor::Thaw(order) => self.freeze(order, false, now),
-            ToSupervisor::NeedPtyd(order) => self.need_ptyd(order),
+            ToSupervisor::NeedPtyd(order) => self.need_ptyd(order, now),
             ToSupervisor::ListProcesses(ping) => self.list_processes(ping.n),
             ToSupervisor::Shutdown(shutdown) => {
                 self.asked_to_end = true;
@@ -176,12 +176,12 @@ impl Kernel {
         self.tell_launcher(id, &message, &[]);
     }
 
-    fn need_ptyd(&mut self, Order { session: id, .. }: Order) {
+    fn need_ptyd(&mut self, Order { session: id, .. }: Order, now: Instant) {
         let idle = |session: &&mut Session| {
             session.is_up() && session.ptyd.inner_pid.is_none() && session.ptyd.pending.is_none()
         };
         if self.sessions.get_mut(&id).filter(idle).is_some() {
-            self.start_role(id, SessionRole::Ptyd);
+            self.start_role(id, SessionRole::Ptyd, now);
         }
     }
 

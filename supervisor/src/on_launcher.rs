@@ -135,7 +135,7 @@ impl Kernel {
         let exit = RoleExit { session: id, role, status, restart_in_ms, fault };
         self.tell_broker(&ToBroker::RoleExit(exit), &[]);
         if delay.is_some_and(|delay| delay.is_zero()) {
-            self.start_role(id, role);
+            self.start_role(id, role, now);
         }
         Ok(())
     }
@@ -161,7 +161,7 @@ impl Kernel {
     }
 
     /// Starts a role (again) with a fresh end; the broker gets the other one when the role runs.
-    pub(crate) fn start_role(&mut self, id: SessionId, role: SessionRole) {
+    pub(crate) fn start_role(&mut self, id: SessionId, role: SessionRole, now: Instant) {
         let edge = match role {
             SessionRole::Launcher => return,
             SessionRole::Worker => edges::BROKER_WORKER,
@@ -170,7 +170,13 @@ impl Kernel {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let (upper, lower) = match edges::ends(edge) {
             Ok(ends) => ends,
-            Err(e) => return log::line(&format!("{}: no edge for its {role:?}: {e}", session.label())),
+            Err(e) => {
+                log::line(&format!("{}: no edge for its {role:?} yet: {e}", session.label()));
+                if let Some(slot) = session.role(role) {
+                    slot.try_later(now);
+                }
+                return;
+            }
         };
         session.generation += 1;
         let generation = Generation { generation: session.generation };
@@ -231,7 +237,7 @@ impl Kernel {
         for role in [SessionRole::Worker, SessionRole::Ptyd] {
             let slot = self.sessions.get_mut(&id).and_then(|session| session.role(role));
             if slot.is_some_and(|slot| slot.restart_at.is_some_and(|at| at <= now)) {
-                self.start_role(id, role);
+                self.start_role(id, role, now);
             }
         }
     }

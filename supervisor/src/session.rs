@@ -35,6 +35,8 @@ const PING: Duration = Duration::from_secs(10);
 const MISSES: u32 = 3;
 /// The answer to freeze and thaw.
 pub(crate) const FREEZE: Duration = Duration::from_secs(2);
+/// Until a role for which there was no descriptor is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Deaths of a worker within its backoff's memory after which it is not started again.
 const MAX_DEATHS: u32 = 5;
 
@@ -122,6 +124,11 @@ impl Role {
         }
         self.restart_at = Some(now + delay);
         Some(delay)
+    }
+
+    /// It could not be started for want of descriptors: they may be there again soon.
+    pub(crate) fn try_later(&mut self, now: Instant) {
+        self.restart_at = Some(now + AGAIN);
     }
 }
 
@@ -231,6 +238,17 @@ mod tests {
         assert_eq!(role.restart_at, None);
         // Five quiet minutes later the count starts again.
         assert_eq!(role.died(now + Duration::from_secs(301)), Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_role_that_cannot_be_started_now_is_started_later_and_loses_none_of_its_lives() {
+        let now = Instant::now();
+        let mut role = Role::new();
+        for _ in 0..MAX_DEATHS {
+            role.try_later(now);
+            assert_eq!(role.restart_at, Some(now + AGAIN));
+        }
+        assert_eq!(role.died(now), Some(Duration::ZERO));
     }
 
     #[test]
