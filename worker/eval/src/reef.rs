@@ -51,11 +51,7 @@ pub(crate) fn runner(machine: &Machine, extension: &str) -> Eval<Option<Vec<Str>
 
 fn locked(machine: &Machine, scopes: &Scopes, demand: &Demand) -> Eval<PathValue> {
     let name = &demand.name;
-    let entry = match scopes.lock_path() {
-        Some(path) => lock::read(machine, &path)?.into_iter().find(|entry| entry.name == *name),
-        None => None,
-    };
-    let Some(entry) = entry.filter(|entry| demand.accepts(Some(&entry.version), &entry.provider)) else {
+    let Some(entry) = scopes.locked(machine, demand)? else {
         let text = format!("`{name}` is wanted as {} and is not locked", demand.constraint);
         return Err(ErrorValue::new(code::REEF_UNLOCKED, text).with_hint("`reef lock` chooses and locks it").into());
     };

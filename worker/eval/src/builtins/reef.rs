@@ -86,7 +86,7 @@ impl Report {
             Err(error) => return Ok(Some(report.unresolved(&error.code))),
         };
         report.constraint = demand.constraint.clone().into();
-        if let Some(entry) = entry_of(ctx, scopes, &demand)? {
+        if let Some(entry) = scopes.locked(machine, &demand)? {
             report.version = entry.version.clone().into();
             report.hash8 = Value::str(entry.hash8());
             report.provider = entry.provider.clone().into();
@@ -141,13 +141,6 @@ impl Report {
     }
 }
 
-/// The entry of the lock that satisfies a demand.
-fn entry_of(ctx: &Ctx<'_>, scopes: &Scopes, demand: &Demand) -> Eval<Option<Locked>> {
-    let Some(path) = scopes.lock_path() else { return Ok(None) };
-    let entries = lock::read(ctx.peek(), &path)?;
-    Ok(entries.into_iter().find(|e| e.name == demand.name && demand.accepts(Some(&e.version), &e.provider)))
-}
-
 fn bindings(ctx: &mut Ctx<'_>) -> Eval<Value> {
     let scopes = Scopes::here(ctx.peek())?;
     let mut rows = Vec::new();
@@ -170,7 +163,7 @@ fn lock_all(ctx: &mut Ctx<'_>, refresh: bool) -> Eval<Value> {
     let mut entries = Vec::new();
     for name in scopes.names() {
         let Some(demand) = scopes.demand(&name)? else { continue };
-        let kept = known.iter().find(|e| e.name == name && demand.accepts(Some(&e.version), &e.provider));
+        let kept = known.iter().find(|entry| demand.is_met_by(entry));
         entries.push(match kept.filter(|_| !refresh) {
             Some(entry) => entry.clone(),
             None => choose(ctx, &demand)?,

@@ -2,6 +2,7 @@
 
 use shoal_value::{ErrorValue, PathValue, Str, code};
 
+use super::lock::{self, Locked};
 use super::manifest::{self, Manifest, Tool};
 use super::{child, trouble, version};
 use crate::machine::Machine;
@@ -30,6 +31,11 @@ impl Demand {
     pub(crate) fn accepts(&self, version: Option<&str>, provider: &str) -> bool {
         version::satisfies(version, &self.constraint)
             && self.provider.as_deref().is_none_or(|wanted| wanted == provider)
+    }
+
+    /// Whether a locked tool is what is wanted.
+    pub(crate) fn is_met_by(&self, entry: &Locked) -> bool {
+        entry.name == self.name && self.accepts(Some(&entry.version), &entry.provider)
     }
 }
 
@@ -107,6 +113,12 @@ impl Scopes {
     pub(crate) fn lock_path(&self) -> Option<PathValue> {
         let nearest = self.manifests.first()?;
         super::ancestors(&nearest.path).get(1).map(|dir| child(dir, "reef.lock"))
+    }
+
+    /// The entry of the lock that is what is wanted.
+    pub(crate) fn locked(&self, machine: &Machine, demand: &Demand) -> Eval<Option<Locked>> {
+        let Some(path) = self.lock_path() else { return Ok(None) };
+        Ok(lock::read(machine, &path)?.into_iter().find(|entry| demand.is_met_by(entry)))
     }
 
     /// The nearest native manifest.
