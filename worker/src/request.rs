@@ -80,7 +80,7 @@ fn go(
     let finish = evaluate(session, &prepare, &parsed, run, snapshot);
     // What the programs print from here on belongs to nobody who waits.
     run.log.end();
-    let told = tell_or_say_why_not(session, &prepare, run, finish, started);
+    let told = tell_or_say_why_not(Over { session, prepare: &prepare, run, started }, finish);
     run.set_over();
     session.forget_orders(prepare.run);
     let left_much = told.as_ref().is_ok_and(|weight| *weight >= BULKY) || session.results.take_read_back();
@@ -149,17 +149,20 @@ fn fruitless(error: ErrorValue, modules: ModuleCache) -> Finish {
     Finish { result: Err(error), exit: None, changes }
 }
 
+/// An execution whose end is to be told.
+#[derive(Clone, Copy)]
+struct Over<'a> {
+    session: &'a Session,
+    prepare: &'a Prepare,
+    run: &'a RunState,
+    started: Instant,
+}
+
 /// Tells the end of an execution. One that cannot be told ends with an error that says so and changes nothing, because
 /// somebody waits for it.
-fn tell_or_say_why_not(
-    session: &Session,
-    prepare: &Prepare,
-    run: &RunState,
-    finish: Finish,
-    started: Instant,
-) -> Result<usize, Violation> {
+fn tell_or_say_why_not(over: Over<'_>, finish: Finish) -> Result<usize, Violation> {
     let modules = finish.changes.modules.clone();
-    let why = match unbroken(|| tell(session, prepare, run, finish, started)) {
+    let why = match unbroken(|| tell(over, finish)) {
         Ok(Ok(weight)) => return Ok(weight),
         Ok(Err(violation)) => {
             let error = ErrorValue::too_large(format!("the end of this execution cannot be told: {violation}"));
@@ -167,18 +170,13 @@ fn tell_or_say_why_not(
         }
         Err(broken) => broken,
     };
-    tell(session, prepare, run, fruitless(why, modules), started)
+    tell(over, fruitless(why, modules))
 }
 
 /// Commits, gives the result its number and tells it; all under one lock, so that numbers follow commits. The bytes that
 /// the result takes, about.
-fn tell(
-    session: &Session,
-    prepare: &Prepare,
-    run: &RunState,
-    finish: Finish,
-    started: Instant,
-) -> Result<usize, Violation> {
+fn tell(over: Over<'_>, finish: Finish) -> Result<usize, Violation> {
+    let Over { session, prepare, run, started } = over;
     let ended = Ended::new(&finish, run.cancel.reason());
     let elapsed = clock::now().duration_since(started);
     let (stdout, stderr) = ended.outputs();
