@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn a_change_is_seen_once_and_others_are_not() {
-        let dir = std::env::temp_dir().join(format!("shoal-watch-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
         let files = Files { leash: Some(dir.join("leash.toml")), named: false, shoal: None, home: None };
         let mut watch = Watch::new(&files).unwrap();
         let now = crate::kernel::clock();
@@ -137,13 +137,12 @@ mod tests {
         std::fs::rename(dir.join("new"), dir.join("leash.toml")).unwrap();
         watch.on_ready(now).unwrap();
         assert_eq!(watch.due, Some(now + QUIET));
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
     fn a_directory_that_is_made_later_is_watched_from_then_on() {
-        let dir = std::env::temp_dir().join(format!("shoal-watch-later-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
         let leash = dir.join("config/shoal/leash.toml");
         let files = Files { leash: Some(leash.clone()), named: false, shoal: None, home: None };
         let mut watch = Watch::new(&files).unwrap();
@@ -160,13 +159,12 @@ mod tests {
         std::fs::write(&leash, "x").unwrap();
         watch.on_ready(now).unwrap();
         assert_eq!(watch.due, Some(now + QUIET));
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
     fn one_directory_is_watched_for_a_file_and_for_a_directory_in_it() {
-        let dir = std::env::temp_dir().join(format!("shoal-watch-both-{}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
         let (leash, shoal) = (dir.join("leash.toml"), dir.join("later/shoal.toml"));
         let files = Files { leash: Some(leash.clone()), named: false, shoal: Some(shoal), home: None };
         let mut watch = Watch::new(&files).unwrap();
@@ -178,12 +176,12 @@ mod tests {
         std::fs::remove_file(&leash).unwrap();
         watch.on_ready(now).unwrap();
         assert_eq!(watch.due, Some(now + QUIET));
-        std::fs::remove_dir_all(dir).unwrap();
     }
 
     #[test]
     fn a_directory_that_is_moved_away_or_removed_is_found_again() {
-        let dir = std::env::temp_dir().join(format!("shoal-watch-moved-{}", std::process::id()));
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path();
         let config = dir.join("config");
         std::fs::create_dir_all(&config).unwrap();
         let leash = config.join("leash.toml");
@@ -204,6 +202,5 @@ mod tests {
             watch.on_ready(now).unwrap();
             assert_eq!(watch.due.take(), Some(now + QUIET));
         }
-        std::fs::remove_dir_all(dir).unwrap();
     }
 }
