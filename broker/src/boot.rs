@@ -245,9 +245,7 @@ impl Broker {
             let mut silent = self.sessions.iter().filter(|session| session.frozen && session.stage != Stage::Up);
             silent.any(|session| *session.owner == *row.owner && *session.name == *row.session)
         };
-        let (frozen, left) = std::mem::take(&mut self.open_rows).into_iter().partition(is_frozen);
-        self.open_rows = frozen;
-        let left: Vec<Row> = left;
+        let left: Vec<Row> = self.open_rows.extract_if(.., |row| !is_frozen(row)).collect();
         for row in left {
             self.close_interrupted(&row);
         }

@@ -19,6 +19,7 @@ use crate::clients::{Ask, Attachment, Clients, ConnId, Life};
 use crate::edge::Peer;
 use crate::launcher_edge::LauncherDone;
 use crate::numbers::Numbers;
+use crate::pending::{Calls, Waiting};
 use crate::plans::Plans;
 use crate::policy::Policy;
 use crate::ptyd_edge::PtydDone;
@@ -34,16 +35,6 @@ use crate::wake::{JobDone, Wake};
 
 /// A continuation.
 pub(crate) type Then<T> = Box<dyn FnOnce(&mut Broker, T)>;
-/// What waits for a role of a session.
-pub(crate) struct Pending<T> {
-    /// The session.
-    pub(crate) sid: Sid,
-    /// What goes on with the answer.
-    pub(crate) then: Then<Result<T, RpcError>>,
-}
-/// Waiting requests to a role, by number.
-pub(crate) type Calls<T> = HashMap<u64, Pending<T>>;
-
 /// Who waits until a number of a channel may be told.
 pub(crate) type UntilShown = (crate::bus::ChannelKey, u64, Then<()>);
 
@@ -105,9 +96,9 @@ pub(crate) struct Broker {
     /// Calls to ptyds.
     pub(crate) ptyd_calls: Calls<PtydDone>,
     /// Who waits until a session has its ptyd, resolved by its coming or a timer.
-    pub(crate) until_ptyd: Vec<(u64, Pending<()>)>,
+    pub(crate) until_ptyd: Waiting,
     /// Who waits until a session works, resolved by its worker's hello, its failure, its end or a timer.
-    pub(crate) until_up: Vec<(u64, Pending<()>)>,
+    pub(crate) until_up: Waiting,
     /// Who waits until an event may be shown, resolved by the mark that is on its way into the database.
     pub(crate) until_shown: Vec<UntilShown>,
     jobs: HashMap<u64, Then<Box<dyn Any + Send>>>,

@@ -109,21 +109,32 @@ impl Broker {
     pub(crate) fn on_numbered(&mut self, sid: Sid, n: u64) -> Result<(), &'static str> {
         let session = self.sessions.at_mut(sid).ok_or("a number without session")?;
         session.take_out(n)?;
-        if n <= session.out_mark {
-            return Ok(());
+        self.mark_outs(sid);
+        Ok(())
+    }
+
+    /// Marks the numbers of a session as given, one mark at a time: a worker that takes many must not fill the journal's queue.
+    fn mark_outs(&mut self, sid: Sid) {
+        let Some(session) = self.sessions.at_mut(sid) else { return };
+        if session.marks_outs || session.last_out <= session.out_mark {
+            return;
         }
-        session.out_mark = n + OUT_MARKS;
+        session.marks_outs = true;
+        session.out_mark = session.last_out + OUT_MARKS;
         let counter = crate::record::out_counter(&session.owner, &session.name);
         let mark = i64::try_from(session.out_mark).unwrap_or(i64::MAX);
         self.write(
             move |store| store.raise_counter(&counter, mark),
-            |_, written| {
+            move |broker, written| {
                 if let Err(error) = written {
                     crate::log::line(format_args!("counter not written: {error}"));
                 }
+                if let Some(session) = broker.sessions.at_mut(sid) {
+                    session.marks_outs = false;
+                }
+                broker.mark_outs(sid);
             },
         );
-        Ok(())
     }
 
     /// Goes on with an end that nothing holds back any more.
@@ -354,3 +365,28 @@ pub(crate) fn output(kind: &str, mut bytes: Vec<u8>) -> Output {
 }
 
 const _: () = assert!(MAX_JSON <= MAX_OUTPUT, "every inline value can be stored");
+
+#[cfg(test)]
+mod tests {
+    use crate::sessions::OUT_MARKS;
+    use crate::testing::{self, section};
+
+    #[test]
+    fn many_numbers_have_one_mark_at_a_time_and_end_marked() {
+        testing::with_broker(&[section("agent:x")], |world| {
+            let sid = testing::session(&mut world.broker, "agent:x", "s");
+            for n in 1..=10 * OUT_MARKS {
+                world.broker.on_numbered(sid, n).expect("the next one");
+            }
+            let session = world.broker.sessions.at(sid).expect("there");
+            assert_eq!((session.marks_outs, session.out_mark), (true, 1 + OUT_MARKS), "the first is not written yet");
+            world.settle();
+            let session = world.broker.sessions.at(sid).expect("there");
+            assert!(!session.marks_outs && session.out_mark >= session.last_out, "{}", session.out_mark);
+            let counter = crate::record::out_counter("agent:x", "s");
+            let marked = world.broker.journal.wait(move |store| store.counter(&counter)).expect("read");
+            assert!(marked >= i64::try_from(10 * OUT_MARKS).expect("few"), "{marked}");
+            assert!(world.broker.on_numbered(sid, 3).is_err(), "a number is given once");
+        });
+    }
+}

@@ -10,8 +10,9 @@ use shoal_proto::launcher_worker::{Receipt, Rung};
 use shoal_proto::supervisor_broker::{RoleExit, SessionId, ToSupervisor};
 use shoal_wire::RpcError;
 
-use crate::broker::{Broker, Pending};
+use crate::broker::Broker;
 use crate::edge::{Arrived, hello};
+use crate::pending::Pending;
 use crate::sessions::{Sid, Stage};
 use crate::tasks::ReceiptRecord;
 use crate::wake::Wake;
@@ -241,12 +242,7 @@ impl Broker {
 
     /// Answers every call to a launcher that will not answer.
     pub(crate) fn fail_launcher_calls(&mut self, sid: Sid, error: &RpcError) {
-        let calls: Vec<u64> = self.launcher_calls.iter().filter(|(_, c)| c.sid == sid).map(|(n, _)| *n).collect();
-        for call in calls {
-            if let Some(pending) = self.launcher_calls.remove(&call) {
-                (pending.then)(self, Err(error.clone()));
-            }
-        }
+        self.fail_calls(|broker| &mut broker.launcher_calls, sid, error);
     }
 }
 

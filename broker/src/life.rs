@@ -274,9 +274,7 @@ impl Broker {
     pub(crate) fn close_lost_rows(&mut self, sid: Sid) {
         let Some(session) = self.sessions.at(sid) else { return };
         let (owner, name) = (session.owner.to_string(), session.name.to_string());
-        let (lost, rest): (Vec<Row>, Vec<Row>) =
-            std::mem::take(&mut self.open_rows).into_iter().partition(|row| row.owner == owner && row.session == name);
-        self.open_rows = rest;
+        let lost: Vec<Row> = self.open_rows.extract_if(.., |row| row.owner == owner && row.session == name).collect();
         for row in lost {
             self.close_interrupted(&row);
         }

@@ -25,6 +25,7 @@ mod launcher_edge;
 mod life;
 mod log;
 mod numbers;
+mod pending;
 mod permits;
 mod plans;
 mod policy;
@@ -59,25 +60,20 @@ use std::process::ExitCode;
 const SUPERVISOR_FD: i32 = 3;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_said) => ExitCode::FAILURE,
-    }
-}
-
-fn run() -> io::Result<()> {
-    let edge = shoal_sys::fd::inherited(SUPERVISOR_FD).inspect_err(|error| log::line(format_args!("{error}")))?;
     // A supervisor whose edge is closed ends this process at once: it stays open until the reason is said.
-    let held = edge.try_clone()?;
-    let served = serve(edge);
-    if let Err(error) = &served {
-        log::line(format_args!("{error}"));
+    let mut held = None;
+    match run(&mut held) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log::line(format_args!("{error}"));
+            ExitCode::FAILURE
+        }
     }
-    drop(held);
-    served
 }
 
-fn serve(edge: OwnedFd) -> io::Result<()> {
+fn run(held: &mut Option<OwnedFd>) -> io::Result<()> {
+    let edge = shoal_sys::fd::inherited(SUPERVISOR_FD)?;
+    *held = Some(edge.try_clone()?);
     shoal_sys::prctl::set_name("shoal-broker")?;
     #[cfg(target_os = "linux")]
     shoal_sys::prctl::set_dumpable(false)?;

@@ -9,9 +9,10 @@ use shoal_proto::hello::{ExitStatus, SessionRole};
 use shoal_proto::supervisor_broker::ToSupervisor;
 use shoal_wire::{Code, RpcError};
 
-use crate::broker::{Broker, Pending};
+use crate::broker::Broker;
 use crate::edge::{Arrived, hello};
 use crate::json::{tagged_bool, tagged_int, tagged_record};
+use crate::pending::Pending;
 use crate::sessions::Sid;
 use crate::wake::Wake;
 
@@ -58,12 +59,7 @@ impl Broker {
 
     /// Resolves everybody who waits for a session's ptyd.
     fn ptyd_is_there(&mut self, sid: Sid, there: &Result<(), RpcError>) {
-        let (mine, others) = std::mem::take(&mut self.until_ptyd).into_iter().partition(|(_, p)| p.sid == sid);
-        self.until_ptyd = others;
-        let mine: Vec<(u64, Pending<()>)> = mine;
-        for (_, pending) in mine {
-            (pending.then)(self, there.clone());
-        }
+        self.resolve(|broker| &mut broker.until_ptyd, sid, there);
     }
 
     /// Calls `then` once the session has its ptyd.
@@ -180,12 +176,7 @@ impl Broker {
     }
 
     fn fail_ptyd_calls(&mut self, sid: Sid, error: &RpcError) {
-        let calls: Vec<u64> = self.ptyd_calls.iter().filter(|(_, call)| call.sid == sid).map(|(n, _)| *n).collect();
-        for call in calls {
-            if let Some(pending) = self.ptyd_calls.remove(&call) {
-                (pending.then)(self, Err(error.clone()));
-            }
-        }
+        self.fail_calls(|broker| &mut broker.ptyd_calls, sid, error);
     }
 
     /// A terminal's program ended; ptyd and launcher both say so.

@@ -102,6 +102,8 @@ pub(crate) struct Session {
     pub(crate) last_out: u64,
     /// Up to here numbers of results without a row are marked as given in the database.
     pub(crate) out_mark: u64,
+    /// A mark is being written.
+    pub(crate) marks_outs: bool,
     /// When it was made, ns.
     pub(crate) created_ns: i64,
     /// When it was last used, ns.
@@ -134,6 +136,11 @@ impl Session {
     /// `owner/name`, for listings and logs.
     pub(crate) fn label(&self) -> String {
         format!("{}/{}", self.owner, self.name)
+    }
+
+    /// Whether it can be entered, frozen and thawed. A frozen one is there although a new broker has not heard its worker.
+    pub(crate) fn is_there(&self) -> bool {
+        self.stage == Stage::Up || self.frozen
     }
 
     /// Takes the number of a result: the next one.
@@ -259,6 +266,7 @@ impl Sessions {
             first_out: recipe.last_out + 1,
             last_out: recipe.last_out,
             out_mark: 0,
+            marks_outs: false,
             created_ns: now_ns,
             used_ns: now_ns,
             used: now,

@@ -10,8 +10,9 @@ use shoal_proto::hello::SessionRole;
 use shoal_proto::{Bytes, List, Text};
 use shoal_wire::RpcError;
 
-use crate::broker::{Broker, Pending};
+use crate::broker::Broker;
 use crate::edge::{Arrived, hello};
+use crate::pending::Pending;
 use crate::sessions::{Sid, Stage};
 use crate::wake::Wake;
 
@@ -197,12 +198,7 @@ impl Broker {
 
     /// Resolves everybody who waits for a session.
     pub(crate) fn session_is_up(&mut self, sid: Sid, result: Result<(), RpcError>) {
-        let (mine, others) = std::mem::take(&mut self.until_up).into_iter().partition(|(_, p)| p.sid == sid);
-        self.until_up = others;
-        let mine: Vec<(u64, Pending<()>)> = mine;
-        for (_, pending) in mine {
-            (pending.then)(self, result.clone());
-        }
+        self.resolve(|broker| &mut broker.until_up, sid, &result);
     }
 
     /// Asks a worker; `then` gets its result as JSON text that can stand inside a frame.
@@ -332,12 +328,7 @@ impl Broker {
 
     /// Answers every call to a worker that will not answer.
     pub(crate) fn fail_worker_calls(&mut self, sid: Sid, error: &RpcError) {
-        let calls: Vec<u64> = self.worker_calls.iter().filter(|(_, call)| call.sid == sid).map(|(n, _)| *n).collect();
-        for call in calls {
-            if let Some(pending) = self.worker_calls.remove(&call) {
-                (pending.then)(self, Err(error.clone()));
-            }
-        }
+        self.fail_calls(|broker| &mut broker.worker_calls, sid, error);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::clients::{Ask, Attachment, Phase};
 use crate::json::{quoted, wire_path};
 use crate::policy::{Policy, caps_json, claims_json, isolation_json};
 use crate::quotas::Quota;
-use crate::sessions::{Recipe, Sid, Stage};
+use crate::sessions::{Recipe, Sid};
 
 /// Ancestors of a peer that are looked at: deeper trees than this are not sessions of ours.
 const MAX_ANCESTRY: usize = 256;
@@ -289,8 +289,7 @@ impl Broker {
         let (name, cwd, env_hash) = if attachment.sid == Sid::NONE {
             ("null".to_owned(), "null".to_owned(), "null".to_owned())
         } else {
-            let session =
-                self.sessions.at(attachment.sid).filter(|session| session.stage == Stage::Up || session.frozen);
+            let session = self.sessions.at(attachment.sid).filter(|session| session.is_there());
             let session = session.ok_or_else(|| RpcError::worker_lost(&attachment.session, None, false, "it ended"))?;
             let hash = blake3::Hash::from(session.env_hash).to_hex();
             (quoted(&attachment.session), wire_path(&session.cwd), quoted(&hash))

@@ -13,7 +13,7 @@ use shoal_wire::{RpcError, params};
 use super::Params;
 use crate::broker::{Broker, or_refuse};
 use crate::clients::{Ask, Attachment};
-use crate::sessions::{Ended, Session, Sid, Stage};
+use crate::sessions::{Ended, Session, Sid};
 use crate::supervisor_edge::OrderDone;
 
 impl Broker {
@@ -104,8 +104,7 @@ impl Broker {
         let owner = wanted.owner.as_ref().map(|owner| owner.0.as_str());
         let (owner, sid) = self.named(caller, &wanted.session, owner);
         let name = wanted.session.as_str().to_owned();
-        let id =
-            sid.and_then(|sid| self.sessions.at(sid)).filter(|s| s.stage == Stage::Up || s.frozen).and_then(|s| s.id);
+        let id = sid.and_then(|sid| self.sessions.at(sid)).filter(|session| session.is_there()).and_then(|s| s.id);
         let (Some(sid), Some(id)) = (sid, id) else {
             let message = format!("{owner} has no session `{name}`");
             return self.reply(ask, Err(RpcError::invalid("session", Reason::UnknownSession, message)));

@@ -133,9 +133,7 @@ impl Broker {
 
     /// A task ended: everybody who waits for it is told.
     pub(crate) fn wake_task_waiters(&mut self, n: u64) {
-        let (mine, others) = std::mem::take(&mut self.task_waiters).into_iter().partition(|waiter| waiter.n == n);
-        self.task_waiters = others;
-        let mine: Vec<TaskWaiter> = mine;
+        let mine: Vec<TaskWaiter> = self.task_waiters.extract_if(.., |waiter| waiter.n == n).collect();
         for waiter in mine {
             self.tell_task_waiter(waiter, false);
         }
@@ -143,9 +141,7 @@ impl Broker {
 
     /// A connection is gone: it waits for nothing any more.
     pub(super) fn forget_task_waiters(&mut self, conn: ConnId) {
-        let (gone, others) = std::mem::take(&mut self.task_waiters).into_iter().partition(|w| w.ask.conn == conn);
-        self.task_waiters = others;
-        let gone: Vec<TaskWaiter> = gone;
+        let gone: Vec<TaskWaiter> = self.task_waiters.extract_if(.., |waiter| waiter.ask.conn == conn).collect();
         gone.into_iter().filter_map(|waiter| waiter.timer).for_each(|timer| self.disarm(timer));
     }
 

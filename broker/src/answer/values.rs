@@ -288,7 +288,7 @@ impl StoredOut {
 
 /// A worker was asked for a result of one before it.
 fn was_lost(error: &RpcError) -> bool {
-    error.data.as_ref().is_some_and(|data| data["reason"] == "worker_lost")
+    error.reason() == Some("worker_lost")
 }
 
 /// Why a result cannot be given: lost with its worker if it lived there alone, else gone from the store.
