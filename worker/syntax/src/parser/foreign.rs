@@ -12,28 +12,27 @@ impl Parser<'_> {
     pub(super) fn foreign_statement(&mut self, start: usize) -> Parse<()> {
         let end = lex::ident_end(self.src, start);
         let word = &self.src[start..end];
-        if word.is_empty() || self.scopes.bound(word).is_some_and(|bound| bound == Bound::Command) {
+        let bound = self.scopes.bound(word);
+        if word.is_empty() || bound == Some(Bound::Command) {
             return self.foreign_start(start);
         }
+        let is_free = bound.is_none();
         let after = self.skip(end, false);
         let glued = self.byte(end);
-        if vocab::BLOCK_WORDS.contains(&word)
-            && self.scopes.bound(word).is_none()
-            && !matches!(glued, b'.' | b'(' | b'=')
-        {
+        if is_free && vocab::BLOCK_WORDS.contains(&word) && !matches!(glued, b'.' | b'(' | b'=') {
             let ends = matches!(self.byte(after), 0 | b'\n' | b';' | b'}' | b')');
             if ends || matches!(word, "then" | "do" | "elif") {
                 return Err(teach::block_word(word, start).into());
             }
         }
-        if matches!(word, "def" | "function" | "func" | "fun") && after > end && self.scopes.bound(word).is_none() {
+        if is_free && matches!(word, "def" | "function" | "func" | "fun") && after > end {
             let name_end = lex::ident_end(self.src, after);
             let next = self.skip(name_end, false);
             if name_end > after && matches!(self.byte(next), b'(' | b'{') {
                 return Err(teach::foreign_fn(self.src, start, &self.src[after..name_end]).into());
             }
         }
-        if self.scopes.bound(word).is_none() {
+        if is_free {
             if self.rest(after).starts_with(":= ") {
                 return Err(Diag::new(after..after + 2, "no `:=`")
                     .hint(format!("`let {word} = ...`, or `var` for a variable that changes"))
