@@ -28,6 +28,10 @@ pub(crate) enum Op {
     Local(u32),
     SetLocal(u32),
     UpdateLocal(u32, BinaryOp),
+    /// `Int`, `UpdateLocal`.
+    UpdateLocalInt(BinaryOp, u16, i32),
+    /// `Local` (the second), `UpdateLocal` (the first).
+    UpdateLocals(BinaryOp, u16, u16),
     /// Makes the variable's cell anew, unbound.
     FreshCell(u32),
     /// Moves a parameter from its local into a new cell.

@@ -12,7 +12,7 @@ use crate::request::Transcript;
 use crate::scope::{LocalCell, Root};
 use crate::task::Tasks;
 use crate::unwind::{Eval, Stop};
-use crate::vm::{Callees, Frame, Handler, Lambda, Linked, Links, LoopState, SavedPlace};
+use crate::vm::{Callees, Frame, Handler, Lambda, Linked, Links, LoopState, Operands, SavedPlace};
 
 /// What all evaluators of a session share.
 pub(crate) struct Session {
@@ -41,7 +41,7 @@ pub(crate) struct Machine {
     /// Nested calls of the evaluators around it.
     pub(crate) depth: usize,
 
-    pub(crate) stack: Vec<Value>,
+    pub(crate) stack: Operands,
     pub(crate) cells: Vec<Arc<LocalCell>>,
     pub(crate) frames: Vec<Frame>,
     pub(crate) handlers: Vec<Handler>,
@@ -60,29 +60,6 @@ pub(crate) struct Machine {
     steps: u32,
 }
 
-/// What an empty stack gives: made only then, because a value that is made has to be dropped.
-pub(crate) fn null() -> Value {
-    Value::Null
-}
-
-/// Pushes an int. It is written where it is to be: a value that is made and then moved is read in other widths than it was
-/// written in, which a processor has to wait for.
-#[inline(always)]
-pub(crate) fn push_int(stack: &mut Vec<Value>, n: i64) {
-    stack.push(Value::Null);
-    if let Some(top) = stack.last_mut() {
-        std::mem::forget(std::mem::replace(top, Value::Int(n)));
-    }
-}
-
-/// Drops a value; one that owns nothing costs a comparison and no call.
-#[inline(always)]
-pub(crate) fn release(value: Value) {
-    if matches!(value, Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_)) {
-        std::mem::forget(value);
-    }
-}
-
 impl Machine {
     pub(crate) fn new(session: Arc<Session>, run: Run, place: Place, root: Arc<Root>) -> Self {
         Self {
@@ -95,7 +72,7 @@ impl Machine {
             transcript: None,
             task: 0,
             depth: 0,
-            stack: Vec::new(),
+            stack: Operands::default(),
             cells: Vec::new(),
             frames: Vec::new(),
             handlers: Vec::new(),

@@ -85,7 +85,7 @@ pub fn not(value: &Value) -> Result<Value, ErrorValue> {
 fn range(op: BinaryOp, a: &Value, b: &Value) -> Result<Value, ErrorValue> {
     match (a, b) {
         (Value::Int(start), Value::Int(end)) => {
-            Ok(Value::Range(Range { start: *start, end: *end, inclusive: op == BinaryOp::RangeInclusive }))
+            Ok(Range { start: *start, end: *end, inclusive: op == BinaryOp::RangeInclusive }.into())
         }
         _ => Err(mismatch(op, a, b)),
     }

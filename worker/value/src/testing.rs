@@ -131,7 +131,7 @@ fn scalar() -> impl Strategy<Value = Value> {
         (0u8..24, 0u8..60, 0u8..60).prop_map(|(h, m, s)| TimeOfDay::new(h, m, s).into()),
         ("[a-z*?/]{0,8}", any::<bool>()).prop_map(|(p, h)| Glob::new(p, PathValue::from("/w"), h).into()),
         "[a-z]{0,8}".prop_map(|src| Regex::new(&src).ok().into()),
-        any::<(i64, i64, bool)>().prop_map(|(start, end, inclusive)| Value::Range(Range { start, end, inclusive })),
+        any::<(i64, i64, bool)>().prop_map(|(start, end, inclusive)| Range { start, end, inclusive }.into()),
         ("[a-z_]{1,8}", ".{0,20}").prop_map(|(code, msg)| ErrorValue::new(code, msg).with_hint("h").into()),
         ("[a-z]{0,8}", 0u64..40).prop_map(|(head, more)| cut(&head, "end", head.len() as u64 + 3 + more).into()),
         prop::collection::vec(any::<u8>(), 0..50).prop_map(|b| stored(&b).into()),

@@ -48,7 +48,7 @@ pub enum Value {
     /// Ordered records, drawn as columns.
     Table(Table),
     /// A range of ints.
-    Range(Range),
+    Range(Arc<Range>),
     /// A single-use source.
     Stream(Arc<dyn StreamSource>),
     /// A named channel of the session.

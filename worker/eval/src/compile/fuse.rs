@@ -35,6 +35,8 @@ fn fused(window: &[Op]) -> Option<(Op, usize)> {
         [Op::BinaryInt(op, n), Op::JumpUnless(target), ..] if compares(op) => (Op::UnlessInt(op, n, target), 2),
         [Op::Local(a), Op::Local(b), Op::Binary(op), ..] => (Op::BinaryLocals(op, short(a)?, short(b)?), 3),
         [Op::Local(a), Op::BinaryInt(op, n), ..] => (Op::BinaryLocalInt(op, short(a)?, n), 2),
+        [Op::Local(b), Op::UpdateLocal(a, op), ..] => (Op::UpdateLocals(op, short(a)?, short(b)?), 2),
+        [Op::Int(n), Op::UpdateLocal(a, op), ..] => (Op::UpdateLocalInt(op, short(a)?, n), 2),
         [Op::Local(a), Op::Field(name), ..] => (Op::LocalField(a, name), 2),
         _ => return None,
     })
@@ -53,6 +55,7 @@ fn compares(op: BinaryOp) -> bool {
 fn computes(op: &Op, params: usize) -> bool {
     match op {
         Op::SetLocal(at) | Op::UpdateLocal(at, _) => *at as usize >= params,
+        Op::UpdateLocals(_, at, _) | Op::UpdateLocalInt(_, at, _) => usize::from(*at) >= params,
         Op::Nop
         | Op::Const(_)
         | Op::Int(_)

@@ -151,7 +151,7 @@ impl Deriver<'_> {
             }
             ExprKind::Range { start, end, inclusive } => match (self.expr(start).value, self.expr(end).value) {
                 (Some(Value::Int(start)), Some(Value::Int(end))) => {
-                    Known::fixed(Value::Range(Range { start, end, inclusive: *inclusive }))
+                    Known::fixed(Range { start, end, inclusive: *inclusive }.into())
                 }
                 _ => Known::plain(Types::RANGE),
             },

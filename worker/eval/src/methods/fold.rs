@@ -21,7 +21,7 @@ pub(super) const METHODS: &[Method] = methods! {
     /// "ab"
     sum: COLLECTION, [], Item, Nothing, |ctx, recv, _| match recv {
         Value::List(list) => sum_list(ctx, list),
-        Value::Range(range) => Ok(sum_range(range)?),
+        Value::Range(range) => Ok(sum_range(*range)?),
         other => sum_any(ctx, &Items::of(other)?),
     };
 

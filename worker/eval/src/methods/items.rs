@@ -20,7 +20,7 @@ impl Items {
         match value {
             Value::List(list) => Ok(Self::List(list)),
             Value::Table(table) => Ok(Self::Table(table)),
-            Value::Range(range) => Ok(Self::Range(range)),
+            Value::Range(range) => Ok(Self::Range(*range)),
             other => {
                 Err(ErrorValue::type_error(format!("expected a list, table or range, found {}", other.type_name())))
             }

@@ -87,7 +87,7 @@ pub(super) const METHODS: &[Method] = methods! {
 /// Sorts items by themselves. Ints and strs, the usual cases, are compared without looking at their type again.
 fn sort(ctx: &mut Ctx<'_>, recv: Value) -> Eval<Value> {
     let list = match recv {
-        Value::Range(range) => return Items::Range(range).part(0, Items::Range(range).len()).map_err(Into::into),
+        Value::Range(range) => return Items::Range(*range).part(0, Items::Range(*range).len()).map_err(Into::into),
         Value::List(list) => list,
         other => {
             let items = Items::of(other)?;

@@ -3,6 +3,7 @@
 use shoal_value::{ErrorValue, Str, Value};
 
 use super::{Method, Need, Param, Types};
+use crate::vm::Operands;
 
 /// Arguments as the caller gave them.
 #[derive(Clone, Debug, Default)]
@@ -63,7 +64,7 @@ impl Args {
     }
 
     /// Binds the `n` topmost values of the stack, taking them.
-    pub(crate) fn from_stack(method: &Method, stack: &mut Vec<Value>, n: usize) -> Result<Self, ErrorValue> {
+    pub(crate) fn from_stack(method: &Method, stack: &mut Operands, n: usize) -> Result<Self, ErrorValue> {
         let params = method.params;
         if n == 0 && params.iter().all(|p| !matches!(p.need, Need::Required(_))) {
             return Ok(Self::none());
@@ -77,7 +78,7 @@ impl Args {
             args.first = Some(check(method.name, param, value)?);
             return Ok(args);
         }
-        let positional = stack.split_off(stack.len() - n);
+        let positional = stack.take(n);
         Self::bind(method.name, params, Given { positional, named: Vec::new() }, method.surplus_hint)
     }
 

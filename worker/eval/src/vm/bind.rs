@@ -148,9 +148,7 @@ impl Machine {
             self.stack.truncate(base);
             return Err(too_deep().into());
         }
-        if base + room.locals > self.stack.len() {
-            self.stack.resize(base + room.locals, Value::Null);
-        }
+        self.stack.fill_to(base + room.locals);
         let cells = self.cells.len();
         if room.cells > 0 {
             self.cells.resize_with(cells + room.cells, Arc::default);
@@ -219,7 +217,7 @@ impl Machine {
 
     /// Calls a value from native code.
     pub(crate) fn call_value(&mut self, callee: &Value, args: &[Value]) -> Eval<Value> {
-        self.stack.extend_from_slice(args);
+        self.stack.extend(args.iter().cloned());
         self.call_to_end(callee, args.len(), Vec::new())
     }
 

@@ -5,10 +5,11 @@ use shoal_value::{Value, ops};
 use super::callees::Body;
 use super::frame::{Calls, Handler, Here, Loop, LoopState, Position};
 use super::ints::{Ints, combine, int_in_place};
+use super::operands::put_int;
 use super::run::{Call, Exit};
 use crate::code::{Code, Op};
 use crate::ctx::condition;
-use crate::machine::{Machine, null, push_int, release};
+use crate::machine::Machine;
 use crate::unwind::{Eval, Unwind};
 
 impl Machine {
@@ -33,7 +34,7 @@ impl Machine {
         }
         macro_rules! pop {
             () => {
-                self.stack.pop().unwrap_or_else(null)
+                self.stack.pop().unwrap_or(Value::Null)
             };
         }
         macro_rules! attempt {
@@ -64,25 +65,11 @@ impl Machine {
                 }
             }};
         }
-        macro_rules! push {
-            ($place:expr) => {
-                match &$place {
-                    Value::Int(n) => {
-                        let n = *n;
-                        push_int(&mut self.stack, n);
-                    }
-                    other => {
-                        let value = other.clone();
-                        self.stack.push(value);
-                    }
-                }
-            };
-        }
         macro_rules! push_ints {
             ($op:expr, $left:expr, $right:expr) => {
                 match combine($op, $left, $right) {
-                    Ints::Int(n) => push_int(&mut self.stack, n),
-                    Ints::Truth(truth) => self.stack.push(Value::Bool(truth)),
+                    Ints::Int(n) => self.stack.push_int(n),
+                    Ints::Truth(truth) => self.stack.push_bool(truth),
                     Ints::General => {
                         let value = attempt!(ops::binary($op, Value::Int($left), Value::Int($right)));
                         self.stack.push(value);
@@ -95,35 +82,51 @@ impl Machine {
             next += 1;
             match op {
                 Op::Nop => {}
-                Op::Const(at) => self.stack.push(code.tables.consts[at as usize].clone()),
-                Op::Int(n) => push_int(&mut self.stack, n.into()),
+                Op::Const(at) => self.stack.push_copy(&code.tables.consts[at as usize]),
+                Op::Int(n) => self.stack.push_int(n.into()),
                 Op::Null => self.stack.push(Value::Null),
-                Op::Bool(truth) => self.stack.push(Value::Bool(truth)),
-                Op::Pop => release(pop!()),
-                Op::Dup => {
-                    let top = self.stack.last().cloned().unwrap_or(Value::Null);
-                    self.stack.push(top);
-                }
-                Op::Local(at) => push!(self.stack[base + at as usize]),
+                Op::Bool(truth) => self.stack.push_bool(truth),
+                Op::Pop => self.stack.drop_top(),
+                Op::Dup => self.stack.copy_up(self.stack.len() - 1),
+                Op::Local(at) => self.stack.copy_up(base + at as usize),
                 Op::SetLocal(at) => {
-                    let value = pop!();
-                    release(std::mem::replace(&mut self.stack[base + at as usize], value));
+                    if let Some(Value::Int(n)) = self.stack.last() {
+                        let n = *n;
+                        put_int(&mut self.stack[base + at as usize], n);
+                        self.stack.drop_top();
+                    } else {
+                        self.stack[base + at as usize] = pop!();
+                    }
                 }
                 Op::UpdateLocal(at, op) => {
-                    let right = pop!();
-                    let slot = &mut self.stack[base + at as usize];
-                    if !matches!(right, Value::Int(right) if int_in_place(op, slot, right)) {
-                        attempt!(self.announce_update(op, &self.stack[base + at as usize], &right));
-                        let left = std::mem::replace(&mut self.stack[base + at as usize], Value::Null);
-                        attempt!(self.update_local(base + at as usize, op, left, right));
+                    let at = base + at as usize;
+                    let number = if let Some(Value::Int(right)) = self.stack.last() { Some(*right) } else { None };
+                    if number.is_some_and(|right| int_in_place(op, &mut self.stack[at], right)) {
+                        self.stack.drop_top();
+                    } else {
+                        let right = pop!();
+                        attempt!(self.update_slot(at, op, right));
+                    }
+                }
+                Op::UpdateLocalInt(op, at, right) => {
+                    let at = base + usize::from(at);
+                    if !int_in_place(op, &mut self.stack[at], right.into()) {
+                        attempt!(self.update_slot(at, op, Value::Int(right.into())));
+                    }
+                }
+                Op::UpdateLocals(op, at, right) => {
+                    let (at, right) = (base + usize::from(at), base + usize::from(right));
+                    let number = if let Value::Int(n) = &self.stack[right] { Some(*n) } else { None };
+                    if !number.is_some_and(|n| int_in_place(op, &mut self.stack[at], n)) {
+                        attempt!(self.update_slot(at, op, self.stack[right].clone()));
                     }
                 }
                 // Ints are combined in place: a value that is made and then moved costs more than the sum.
                 Op::Binary(op) => {
-                    if let [.., left, Value::Int(right)] = &mut self.stack[..]
+                    if let [.., left, Value::Int(right)] = &mut *self.stack
                         && int_in_place(op, left, *right)
                     {
-                        release(pop!());
+                        self.stack.drop_top();
                     } else {
                         let right = pop!();
                         let left = pop!();
@@ -187,7 +190,7 @@ impl Machine {
                     let truth = match self.stack.last() {
                         Some(Value::Int(left)) => {
                             let truth = matches!(combine(op, *left, right.into()), Ints::Truth(true));
-                            release(pop!());
+                            self.stack.drop_top();
                             truth
                         }
                         _ => attempt!(is_true(op, pop!(), Value::Int(right.into()))),
@@ -197,24 +200,24 @@ impl Machine {
                     }
                 }
                 Op::LocalField(local, name) => {
-                    let local = &self.stack[base + local as usize];
+                    let local = base + local as usize;
                     let name = &code.tables.names[name as usize];
-                    let member = match local {
-                        Value::Record(record) => record.get(name),
+                    let member = match &self.stack[local] {
+                        Value::Record(record) => record.get(name).cloned(),
                         _ => None,
                     };
                     match member {
-                        Some(member) => push!(*member),
+                        Some(member) => self.stack.push(member),
                         None => {
-                            let value = local.clone();
-                            self.stack.push(value);
+                            self.stack.copy_up(local);
                             call!(self.field(name));
                         }
                     }
                 }
                 Op::Not => {
-                    let value = attempt!(condition(&pop!()));
-                    self.stack.push(Value::Bool(!value));
+                    let truth = attempt!(condition(self.stack.last().unwrap_or(&Value::Null)));
+                    self.stack.drop_top();
+                    self.stack.push_bool(!truth);
                 }
                 Op::Negate => {
                     let value = attempt!(ops::negate(&pop!()));
@@ -226,7 +229,9 @@ impl Machine {
                     next = target as usize;
                 }
                 Op::JumpUnless(target) => {
-                    if !attempt!(condition(&pop!())) {
+                    let truth = attempt!(condition(self.stack.last().unwrap_or(&Value::Null)));
+                    self.stack.drop_top();
+                    if !truth {
                         next = target as usize;
                     }
                 }
@@ -242,7 +247,7 @@ impl Machine {
                     }
                 }
                 Op::Coalesce(target) => match self.stack.last() {
-                    Some(Value::Null) => drop(self.stack.pop()),
+                    Some(Value::Null) => self.stack.drop_top(),
                     _ => next = target as usize,
                 },
                 Op::IfNull(target) => {

@@ -4,8 +4,9 @@ use shoal_value::Value;
 use shoal_value::ops::{self, BinaryOp};
 
 use super::frame::Linked;
-use crate::machine::{Machine, null, push_int, release};
+use crate::machine::Machine;
 use crate::scope::{BindingKind, RootCell};
+use crate::unwind::Eval;
 
 impl Machine {
     /// Pushes what a name of the root scope is bound to; false if it is not.
@@ -13,16 +14,7 @@ impl Machine {
     pub(super) fn push_root(&mut self, cell: &RootCell) -> bool {
         let slot = cell.lock();
         let Some(binding) = &slot.binding else { return false };
-        match &binding.value {
-            Value::Int(n) => {
-                let n = *n;
-                push_int(&mut self.stack, n);
-            }
-            other => {
-                let value = other.clone();
-                self.stack.push(value);
-            }
-        }
+        self.stack.push_copy(&binding.value);
         true
     }
 
@@ -37,7 +29,7 @@ impl Machine {
             *n = *right;
             slot.touched = true;
             drop(slot);
-            release(self.stack.pop().unwrap_or_else(null));
+            self.stack.drop_top();
             return true;
         }
         let Some(right) = self.stack.pop() else { return false };
@@ -62,18 +54,15 @@ impl Machine {
         }
         slot.touched = true;
         drop(slot);
-        release(self.stack.pop().unwrap_or_else(null));
+        self.stack.drop_top();
         true
     }
 
+    /// `left op= right` for the variable that lies at `at`.
     #[inline(never)]
-    pub(super) fn update_local(
-        &mut self,
-        at: usize,
-        op: BinaryOp,
-        left: Value,
-        right: Value,
-    ) -> Result<(), shoal_value::ErrorValue> {
+    pub(super) fn update_slot(&mut self, at: usize, op: BinaryOp, right: Value) -> Eval<()> {
+        self.announce_update(op, &self.stack[at], &right)?;
+        let left = std::mem::replace(&mut self.stack[at], Value::Null);
         // An operator that fails leaves the variable as it was.
         let kept =
             if matches!(left, Value::List(_) | Value::Table(_)) && matches!(right, Value::List(_) | Value::Table(_)) {
@@ -90,7 +79,7 @@ impl Machine {
                 if let Some(kept) = kept {
                     self.stack[at] = kept;
                 }
-                Err(error)
+                Err(error.into())
             }
         }
     }

@@ -110,9 +110,7 @@ impl Machine {
         let code = &leaf.lambda.code;
         let params = code.params.len();
         let base = self.stack.len() - params;
-        if code.locals as usize > params {
-            self.stack.resize(base + code.locals as usize, Value::Null);
-        }
+        self.stack.fill_to(base + code.locals as usize);
         let mut at = Position { kept: None, base, cells: self.cells.len(), pc: 0 };
         match self.execute(leaf, &mut at, None) {
             Ok(Exit::Returned) => {

@@ -9,7 +9,7 @@ use crate::Ctx;
 use crate::code::{Capture, Code, CodeKind, Op};
 use crate::command::AliasValue;
 use crate::interp;
-use crate::machine::{Machine, null, push_int, release};
+use crate::machine::Machine;
 use crate::scope::{BindingKind, LocalCell, RootKind};
 use crate::types::Misfit;
 use crate::unwind::Eval;
@@ -19,13 +19,17 @@ impl Machine {
     /// Drops the frame on top with all of its values.
     #[inline]
     pub(super) fn pop_frame(&mut self) {
+        if let Some(frame) = self.frames.last() {
+            self.stack.truncate(frame.base);
+        }
+        self.close_frame();
+    }
+
+    /// Drops the frame on top; its values are gone already.
+    #[inline]
+    fn close_frame(&mut self) {
         if let Some(frame) = self.frames.pop() {
             self.restore(frame.heights);
-            while self.stack.len() > frame.base
-                && let Some(value) = self.stack.pop()
-            {
-                release(value);
-            }
             self.cells.truncate(frame.cells);
             self.functions -= usize::from(frame.is_function);
         }
@@ -34,9 +38,10 @@ impl Machine {
     /// Leaves the frame on top with its value, which stays on top of the stack.
     #[inline]
     pub(super) fn leave_frame(&mut self) {
-        let value = self.pop();
-        self.pop_frame();
-        self.stack.push(value);
+        if let Some(frame) = self.frames.last() {
+            self.stack.lower_top(frame.base);
+        }
+        self.close_frame();
     }
 
     #[inline]
@@ -57,12 +62,12 @@ impl Machine {
     }
 
     fn pop(&mut self) -> Value {
-        self.stack.pop().unwrap_or_else(null)
+        self.stack.pop().unwrap_or(Value::Null)
     }
 
     /// Takes the `n` topmost values.
     pub(crate) fn take(&mut self, n: u32) -> Vec<Value> {
-        self.stack.split_off(self.stack.len() - n as usize)
+        self.stack.take(n as usize)
     }
 
     /// The value a function returns, checked against its annotation.
@@ -102,7 +107,7 @@ impl Machine {
         match self.loops.last_mut().map(|state| &mut state.items) {
             Some(Loop::Range(ints)) => {
                 if let Some(n) = ints.next() {
-                    push_int(&mut self.stack, n);
+                    self.stack.push_int(n);
                     return true;
                 }
             }

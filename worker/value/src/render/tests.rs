@@ -28,7 +28,7 @@ fn inline_forms() {
         (Bytes::from(vec![0; 1_500]).into(), "bytes(1.5kb)"),
         (cut("abc", "", 2_000).into(), "bytes(3b of 2kb)"),
         (v(r#"[{"a": 1}, {"odd key": "x"}]"#), "[{a: 1}, {\"odd key\": \"x\"}]"),
-        (Value::Range(Range { start: 1, end: 5, inclusive: true }), "1..=5"),
+        (Range { start: 1, end: 5, inclusive: true }.into(), "1..=5"),
         (ErrorValue::new("c", "m").into(), "error(c: m)"),
         (ran(0, "", "").into(), "outcome(status: 0, ok: true)"),
         (Value::Stream(Arc::new(Lambda)), "stream<list>"),

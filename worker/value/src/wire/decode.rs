@@ -79,7 +79,7 @@ fn tagged(tag: &str, members: &Members) -> Result<Option<Value>, WireError> {
         "time" => TimeOfDay::parse(m.text("v")?).ok_or_else(|| m.bad("v"))?.into(),
         "glob" => Glob::new(m.text("pattern")?, PathValue::from(""), false).into(),
         "regex" => Regex::new(m.text("src")?).map_err(|_| m.bad("src"))?.into(),
-        "range" => Value::Range(Range { start: m.int("start")?, end: m.int("end")?, inclusive: m.bool("inclusive")? }),
+        "range" => Range { start: m.int("start")?, end: m.int("end")?, inclusive: m.bool("inclusive")? }.into(),
         "task" => Value::Task(Arc::new(GoneTask { id: m.uint("id")?, done: m.bool("done")? })),
         "closure" => Value::Closure(Arc::new(GoneCallable(m.text("repr")?.to_owned()))),
         "cmd" => {
