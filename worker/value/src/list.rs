@@ -55,6 +55,12 @@ impl List {
         Self::part(self.0.items[start.min(end)..end].to_vec(), self.0.depth)
     }
 
+    /// The items at these places, in this order.
+    #[must_use]
+    pub fn pick(&self, places: impl ExactSizeIterator<Item = usize>) -> Self {
+        Self::part(places.map(|at| self.0.items[at].clone()).collect(), self.0.depth)
+    }
+
     /// Items.
     pub fn items(&self) -> &[Value] {
         &self.0.items

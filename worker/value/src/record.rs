@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use triomphe::ThinArc;
+
 use crate::value::check_depth;
 use crate::{Bytes, DateTime, ErrorValue, Glob, PathValue, Range, Regex, Str, TimeOfDay, Value};
 
@@ -76,14 +78,13 @@ impl Building {
     }
 }
 
-/// Ordered string keys to values. Cloning shares it.
+/// Ordered string keys to values. Cloning shares it. The values lie behind their header, in one piece of memory.
 #[derive(Clone, Debug)]
-pub struct Record(Arc<RecordBody>);
+pub struct Record(ThinArc<Header, Value>);
 
 #[derive(Debug)]
-struct RecordBody {
+struct Header {
     shape: Arc<Shape>,
-    values: Box<[Value]>,
     depth: usize,
 }
 
@@ -128,55 +129,63 @@ impl Record {
         Self::assemble(building.finish(), values)
     }
 
+    /// A record of a known shape with as many values, which are taken. Fails with `too_large` if one is nested too deep.
+    pub fn of_taken(shape: &Arc<Shape>, values: &mut [Value]) -> Result<Self, ErrorValue> {
+        debug_assert_eq!(shape.keys.len(), values.len(), "one value for each key");
+        let header = Header { shape: shape.clone(), depth: check_depth(depth_around(values))? };
+        let taken = values.iter_mut().map(|value| std::mem::replace(value, Value::Null));
+        Ok(Self(ThinArc::from_header_and_iter(header, taken)))
+    }
+
     fn assemble(shape: Arc<Shape>, values: Vec<Value>) -> Self {
-        let depth = 1 + values.iter().map(Value::depth).max().unwrap_or(0);
-        Self(Arc::new(RecordBody { shape, values: values.into(), depth }))
+        let header = Header { shape, depth: depth_around(&values) };
+        Self(ThinArc::from_header_and_iter(header, values.into_iter()))
     }
 
     /// Value of `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        self.0.shape.place(key).map(|at| &self.0.values[at])
+        self.shape().place(key).map(|at| &self.values()[at])
     }
 
     /// Number of members.
     pub fn len(&self) -> usize {
-        self.0.values.len()
+        self.values().len()
     }
 
     /// Whether it has no members.
     pub fn is_empty(&self) -> bool {
-        self.0.values.is_empty()
+        self.values().is_empty()
     }
 
     /// Keys in order.
     pub fn keys(&self) -> &[Str] {
-        &self.0.shape.keys
+        &self.shape().keys
     }
 
     /// Values in the order of the keys.
     pub fn values(&self) -> &[Value] {
-        &self.0.values
+        &self.0.slice
     }
 
     /// Members in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Str, &Value)> {
-        self.0.shape.keys.iter().zip(self.0.values.iter())
+        self.keys().iter().zip(self.values())
     }
 
     /// Its keys, shared.
     pub fn shape(&self) -> &Arc<Shape> {
-        &self.0.shape
+        &self.0.header.header.shape
     }
 
     /// With `key` set: an existing one keeps its place, a new one comes last. Fails with `too_large` if `value` is nested
     /// too deep.
     pub fn set(&self, key: impl Into<Str>, value: Value) -> Result<Self, ErrorValue> {
         let key = key.into();
-        let record = match self.0.shape.place(&key) {
+        let record = match self.shape().place(&key) {
             Some(at) => {
-                let mut values = self.0.values.to_vec();
+                let mut values = self.values().to_vec();
                 values[at] = value;
-                Self::assemble(self.0.shape.clone(), values)
+                Self::assemble(self.shape().clone(), values)
             }
             None => Self::unchecked(self.pairs().chain([(key, value)])),
         };
@@ -198,17 +207,22 @@ impl Record {
 
     /// The same keys with other values, in order. Fails with `too_large` if one is nested too deep.
     pub fn with_values(&self, values: Vec<Value>) -> Result<Self, ErrorValue> {
-        Self::with_shape(&self.0.shape, values)
+        Self::with_shape(self.shape(), values)
     }
 
     /// Levels of containers: 1 for a record of scalars.
     pub fn depth(&self) -> usize {
-        self.0.depth
+        self.0.header.header.depth
     }
 
     fn pairs(&self) -> impl Iterator<Item = (Str, Value)> {
         self.iter().map(|(k, v)| (k.clone(), v.clone()))
     }
+}
+
+/// Levels of a container of these.
+fn depth_around(values: &[Value]) -> usize {
+    1 + values.iter().map(Value::depth).max().unwrap_or(0)
 }
 
 /// A value that is no container, so that anything made of such values is never too deep.
