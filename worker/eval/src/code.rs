@@ -12,6 +12,7 @@ use crate::command::{CommandSite, FeedSite};
 use crate::registry::MethodRow;
 use crate::scope::BindingKind;
 use crate::types::Type;
+use crate::vm::Formula;
 
 /// One operation. Numbers are indices into the tables of the [`Code`] or [`Unit`], or targets of jumps.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +101,8 @@ pub(crate) enum Op {
 
     /// Raises `cmd_failed` if the value on top is a failed outcome.
     Check,
+    /// `Check`, `Pop`.
+    Settle,
     /// Hands the value on top to the sink and drops it.
     Echo(bool),
     Step,
@@ -298,8 +301,8 @@ pub(crate) struct Code {
     pub(crate) simple: bool,
     /// Whether it can run without a frame, as far as is known: cleared when it turns out to need one.
     pub(crate) leaf: AtomicBool,
-    /// Whether the short way for items of collections knows all of its operations.
-    pub(crate) short: bool,
+    /// It as a tree, for the items of collections; made when it is first asked for.
+    pub(crate) formula: OnceLock<Option<Arc<Formula>>>,
 }
 
 /// What operations refer to.

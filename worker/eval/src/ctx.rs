@@ -8,10 +8,11 @@ use crate::cancel::CancelToken;
 use crate::glob;
 use crate::host::{At, Clock, Dir, FileError, FileErrorKind, Files, Host, Note, Sink};
 use crate::machine::Machine;
+use crate::methods::items::Items;
 use crate::place::{Env, Place};
 use crate::registry::Given;
 use crate::unwind::{Eval, Stop, Unwind};
-use crate::vm::{Arg, Operand, Prepared};
+use crate::vm::{Arg, Prepared};
 
 /// A builtin's view of the evaluator: ports, place, budget, and calls back into the program.
 pub struct Ctx<'m> {
@@ -101,20 +102,30 @@ impl<'m> Ctx<'m> {
         self.machine.apply(callee, args)
     }
 
-    /// Calls a prepared function with arguments where they lie.
+    /// Calls a prepared function with arguments where they lie, and writes its value where it is to be.
     #[inline]
-    pub(crate) fn apply_to<const N: usize>(&mut self, callee: &Prepared<'_>, args: [Arg<'_>; N]) -> Eval<Value> {
-        self.machine.apply_to(callee, args, |result| Ok(result.map_or_else(|value| value, |short| short.to_value())))
+    pub(crate) fn apply_into<const N: usize>(
+        &mut self,
+        callee: &Prepared<'_>,
+        args: [Arg<'_>; N],
+        slot: &mut Value,
+    ) -> Eval<()> {
+        self.machine.apply_into(callee, args, slot)
+    }
+
+    /// What a prepared function gives for each item, in order.
+    pub(crate) fn apply_to_all(&mut self, callee: &Prepared<'_>, items: &Items) -> Eval<Vec<Value>> {
+        let mut results = vec![Value::Null; items.bounded_len()?];
+        for (item, slot) in items.all_lying().zip(&mut results) {
+            self.machine.apply_into(callee, [item], slot)?;
+        }
+        Ok(results)
     }
 
     /// Calls a prepared predicate with an item where it lies and takes its value as a condition.
     #[inline]
     pub(crate) fn satisfies(&mut self, predicate: &Prepared<'_>, item: Arg<'_>) -> Eval<bool> {
-        self.machine.apply_to(predicate, [item], |result| match result {
-            Ok(Operand::Truth(holds)) | Err(Value::Bool(holds)) => Ok(holds),
-            Ok(other) => condition(&other.to_value()),
-            Err(other) => condition(&other),
-        })
+        self.machine.satisfies(predicate, item)
     }
 
     /// Calls a closure or alias with arguments by name too.

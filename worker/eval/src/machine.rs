@@ -12,7 +12,7 @@ use crate::request::Transcript;
 use crate::scope::{LocalCell, Root};
 use crate::task::Tasks;
 use crate::unwind::{Eval, Stop};
-use crate::vm::{Callees, Frame, Handler, Lambda, Linked, Links, LoopState, Operands, SavedPlace};
+use crate::vm::{Callees, Frames, Handler, Lambda, Linked, Links, LoopState, Operands, SavedPlace};
 
 /// What all evaluators of a session share.
 pub(crate) struct Session {
@@ -43,13 +43,11 @@ pub(crate) struct Machine {
 
     pub(crate) stack: Operands,
     pub(crate) cells: Vec<Arc<LocalCell>>,
-    pub(crate) frames: Vec<Frame>,
+    pub(crate) frames: Frames,
     pub(crate) handlers: Vec<Handler>,
     pub(crate) loops: Vec<LoopState>,
     pub(crate) places: Vec<SavedPlace>,
-    /// Function bodies among the frames.
-    pub(crate) functions: usize,
-    /// Those that are the body of this evaluator.
+    /// Functions among its frames that are the body of this evaluator.
     own_functions: usize,
     /// Place of the call that runs a native.
     pub(crate) here: SourcePlace,
@@ -74,11 +72,10 @@ impl Machine {
             depth: 0,
             stack: Operands::default(),
             cells: Vec::new(),
-            frames: Vec::new(),
+            frames: Frames::default(),
             handlers: Vec::new(),
             loops: Vec::new(),
             places: Vec::new(),
-            functions: 0,
             own_functions: 0,
             here: SourcePlace::default(),
             entry: None,
@@ -103,7 +100,7 @@ impl Machine {
     pub(crate) fn run_body(&mut self, lambda: Arc<Lambda>) -> Eval<Value> {
         self.push_frame(lambda, 0, None)?;
         // The body of a child is no function here: it has a directory and an environment of its own.
-        self.own_functions = self.functions;
+        self.own_functions = self.functions();
         self.run(0)
     }
 
@@ -122,7 +119,12 @@ impl Machine {
     }
 
     pub(crate) fn in_function(&self) -> bool {
-        self.functions > self.own_functions
+        self.functions() > self.own_functions
+    }
+
+    /// Function bodies among the frames.
+    fn functions(&self) -> usize {
+        self.frames.iter().filter(|frame| self.lambda_of(frame).code.kind.is_function()).count()
     }
 
     /// Counts `n` steps; now and then looks whether the run is to end.

@@ -12,6 +12,6 @@ mod types;
 pub use args::{Args, Given};
 pub use lookup::{MethodRow, Registry, standard};
 pub use rows::{
-    Command, CommandArgs, Done, Field, Flag, Function, Gives, Method, Namespace, Need, Param, Touches, Words,
+    Command, CommandArgs, Done, Field, Flag, Function, Gives, Method, Namespace, Need, OfText, Param, Touches, Words,
 };
 pub use types::Types;

@@ -1,8 +1,8 @@
 //! Building the code of one function: variables, scopes, captures, jumps.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use shoal_syntax::ast::{self, Name};
 use shoal_value::Str;
@@ -116,7 +116,6 @@ impl FnBuilder {
         }
         let (ops, places, computes) = fuse(ops, &self.places, self.params.len());
         let simple = self.rest.is_none() && self.params.iter().all(|p| !p.has_default && p.ty.is_none());
-        let short = ops.iter().all(crate::vm::is_short);
         let leaf = simple && computes && self.cells == 0 && self.kind.is_function();
         Code {
             unit,
@@ -137,7 +136,7 @@ impl FnBuilder {
             exports: Box::default(),
             simple,
             leaf: AtomicBool::new(leaf),
-            short,
+            formula: OnceLock::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::code::{Op, Place};
 /// Fuses neighbours and drops what became empty; jumps follow.
 pub(super) fn fuse(ops: Vec<Op>, places: &[Place], params: usize) -> (Vec<Op>, Vec<Place>, bool) {
     let (mut ops, places) = compact(&ops, places);
+    shorten(&mut ops);
     let mut is_target = vec![false; ops.len() + 1];
     ops.iter().filter_map(Op::target).for_each(|target| is_target[target as usize] = true);
     for at in 0..ops.len() {
@@ -23,6 +24,17 @@ pub(super) fn fuse(ops: Vec<Op>, places: &[Place], params: usize) -> (Vec<Op>, V
     (ops, places, is_leaf)
 }
 
+/// Jumps to a return return, and a null that would only be dropped is not made.
+fn shorten(ops: &mut [Op]) {
+    for at in 0..ops.len() {
+        match ops[at..] {
+            [Op::Jump(to), ..] if matches!(ops.get(to as usize), Some(Op::Return)) => ops[at] = Op::Return,
+            [Op::Null, Op::Check, Op::Pop, ..] => ops[at] = Op::Jump(at as u32 + 3),
+            _ => {}
+        }
+    }
+}
+
 /// The operation that does the work of the first ones of a window, and how many they are.
 fn fused(window: &[Op]) -> Option<(Op, usize)> {
     Some(match *window {
@@ -35,6 +47,7 @@ fn fused(window: &[Op]) -> Option<(Op, usize)> {
         [Op::BinaryInt(op, n), Op::JumpUnless(target), ..] if compares(op) => (Op::UnlessInt(op, n, target), 2),
         [Op::Local(a), Op::Local(b), Op::Binary(op), ..] => (Op::BinaryLocals(op, short(a)?, short(b)?), 3),
         [Op::Local(a), Op::BinaryInt(op, n), ..] => (Op::BinaryLocalInt(op, short(a)?, n), 2),
+        [Op::Check, Op::Pop, ..] => (Op::Settle, 2),
         [Op::Local(b), Op::UpdateLocal(a, op), ..] => (Op::UpdateLocals(op, short(a)?, short(b)?), 2),
         [Op::Int(n), Op::UpdateLocal(a, op), ..] => (Op::UpdateLocalInt(op, short(a)?, n), 2),
         [Op::Local(a), Op::Field(name), ..] => (Op::LocalField(a, name), 2),
@@ -62,6 +75,8 @@ fn computes(op: &Op, params: usize) -> bool {
         | Op::Null
         | Op::Bool(_)
         | Op::Pop
+        | Op::Check
+        | Op::Settle
         | Op::Dup
         | Op::Local(_)
         | Op::Captured(_)

@@ -94,11 +94,7 @@ pub(super) const METHODS: &[Method] = methods! {
 
 fn map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     let (items, f) = (Items::of(recv)?, ctx.prepare(args.value_at(0)));
-    let mut results = Vec::with_capacity(items.bounded_len()?);
-    for item in items.all_lying() {
-        results.push(ctx.apply_to(&f, [item])?);
-    }
-    Ok(Value::list(results)?)
+    Ok(Value::list(ctx.apply_to_all(&f, &items)?)?)
 }
 
 fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
@@ -109,7 +105,7 @@ fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
             places.push(at);
         }
     }
-    Ok(items.pick(places)?)
+    Ok(items.pick(places.into_iter())?)
 }
 
 /// The first item for which the predicate gives `wanted`, with its place.
@@ -124,13 +120,17 @@ fn first_place(ctx: &mut Ctx<'_>, items: &Items, args: &Args, wanted: bool) -> E
 }
 
 fn fold(ctx: &mut Ctx<'_>, recv: Value, mut args: Args) -> Eval<Value> {
-    let mut acc = args.take(0);
+    // Each turn reads one of the places and writes the other: a value that is moved costs more than the sum of two ints.
+    let (mut one, mut other) = (args.take(0), Value::Null);
     let f = ctx.prepare(args.value_at(1));
     let items = Items::of(recv)?;
+    let (mut acc, mut next) = (&mut one, &mut other);
     for item in items.all_lying() {
-        acc = ctx.apply_to(&f, [Arg::Value(&acc), item])?;
+        ctx.apply_into(&f, [Arg::Value(acc), item], next)?;
+        *acc = Value::Null;
+        std::mem::swap(&mut acc, &mut next);
     }
-    Ok(acc)
+    Ok(std::mem::replace(acc, Value::Null))
 }
 
 fn flat_map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {

@@ -37,6 +37,7 @@ pub(super) const METHODS: &[Method] = methods! {
 fn sum_list(ctx: &mut Ctx<'_>, list: List) -> Eval<Value> {
     match list.first() {
         Some(Value::Str(_)) => sum_texts(ctx, list),
+        Some(Value::Int(_)) => sum_ints(ctx, list),
         _ => sum_any(ctx, &Items::List(list)),
     }
 }
@@ -54,6 +55,22 @@ fn sum_texts(ctx: &mut Ctx<'_>, list: List) -> Eval<Value> {
         sum.push_str(text);
     }
     Ok(sum.into())
+}
+
+/// Ints are added where they lie.
+fn sum_ints(ctx: &mut Ctx<'_>, list: List) -> Eval<Value> {
+    let mut sum = 0_i64;
+    for (at, item) in list.iter().enumerate() {
+        let Value::Int(n) = item else {
+            return add_up(ctx, Value::Int(sum), Items::List(list.clone()).iter().skip(at));
+        };
+        ctx.step(1)?;
+        match sum.checked_add(*n) {
+            Some(next) => sum = next,
+            None => return Ok(binary(BinaryOp::Add, Value::Int(sum), Value::Int(*n))?),
+        }
+    }
+    Ok(Value::Int(sum))
 }
 
 fn sum_any(ctx: &mut Ctx<'_>, items: &Items) -> Eval<Value> {

@@ -99,14 +99,15 @@ impl Items {
         })
     }
 
-    /// The items at these places, in this order: a table of a table, else a list.
-    pub(crate) fn pick(&self, places: impl IntoIterator<Item = usize>) -> Result<Value, ErrorValue> {
+    /// The items at these places, which exist, in this order: a table of a table, else a list.
+    pub(crate) fn pick(&self, places: impl ExactSizeIterator<Item = usize>) -> Result<Value, ErrorValue> {
         Ok(match self {
             Self::Table(table) => {
                 let rows = table.rows();
-                Value::Table(table.keep(places.into_iter().filter_map(|at| rows.get(at).cloned()).collect()))
+                Value::Table(table.keep(places.map(|at| rows[at].clone()).collect()))
             }
-            other => Value::list(places.into_iter().filter_map(|at| other.at(at)).collect())?,
+            Self::List(list) => Value::List(list.pick(places)),
+            Self::Range(_) => Value::list(places.filter_map(|at| self.at(at)).collect())?,
         })
     }
 }

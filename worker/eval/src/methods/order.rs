@@ -105,11 +105,8 @@ fn sort(ctx: &mut Ctx<'_>, recv: Value) -> Eval<Value> {
 
 fn sort_by(ctx: &mut Ctx<'_>, recv: Value, f: &Value) -> Eval<Value> {
     let items = Items::of(recv)?;
-    let mut keys = Vec::with_capacity(items.bounded_len()?);
     let f = ctx.prepare(f);
-    for item in items.all_lying() {
-        keys.push(ctx.apply_to(&f, [item])?);
-    }
+    let keys = ctx.apply_to_all(&f, &items)?;
     by_keys(ctx, &items, &keys)
 }
 
@@ -191,7 +188,7 @@ fn uniq(ctx: &mut Ctx<'_>, recv: Value) -> Eval<Value> {
     if places.len() == items.len() {
         return items.part(0, places.len()).map_err(Into::into);
     }
-    Ok(items.pick(places)?)
+    Ok(items.pick(places.into_iter())?)
 }
 
 /// Distinct items for which room is made beforehand.
@@ -216,7 +213,8 @@ fn group(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     let mut place_of: HashMap<ByEquality, usize> = HashMap::new();
     let mut groups: Vec<(Value, Vec<usize>)> = Vec::new();
     for (at, item) in items.all_lying().enumerate() {
-        let key = ctx.apply_to(&f, [item])?;
+        let mut key = Value::Null;
+        ctx.apply_into(&f, [item], &mut key)?;
         let place = *place_of.entry(ByEquality(key.clone())).or_insert(groups.len());
         match groups.get_mut(place) {
             Some((_, places)) => places.push(at),
@@ -226,7 +224,7 @@ fn group(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     let shape = Shape::new(["key", "values"]);
     let records = groups
         .into_iter()
-        .map(|(key, places)| Record::with_shape(&shape, vec![key, items.pick(places)?]).map(Value::Record));
+        .map(|(key, places)| Record::with_shape(&shape, vec![key, items.pick(places.into_iter())?]).map(Value::Record));
     Ok(Value::list(records.collect::<Result<_, _>>()?)?)
 }
 

@@ -37,7 +37,7 @@ pub(crate) const fn rest(name: &'static str, types: Types) -> Param {
 /// ```
 ///
 /// The columns are name, receivers, parameters, kind of the result, effects, code. `Pure` stands for no effects and code
-/// that gets no evaluator and can only fail with an error.
+/// that gets no evaluator and can only fail with an error; `Text` for the same of a str, which it gets where it lies.
 macro_rules! methods {
     ($(
         $(#[doc = $doc:literal])*
@@ -51,6 +51,7 @@ macro_rules! methods {
             touches: $crate::methods::rows::touches_of!($touches),
             doc: concat!($($doc, "\n"),*),
             surplus_hint: $crate::methods::rows::surplus_hint(stringify!($name)),
+            of_text: $crate::methods::rows::of_text!($touches, $run),
             run: $crate::methods::rows::run_of!($touches, $run),
         }),*]
     };
@@ -134,13 +135,36 @@ macro_rules! touches_of {
     (Pure) => {
         $crate::registry::Touches::Nothing
     };
+    (Text) => {
+        $crate::registry::Touches::Nothing
+    };
     ($touches:ident) => {
         $crate::registry::Touches::$touches
     };
 }
 pub(crate) use touches_of;
 
+macro_rules! of_text {
+    (Text, $run:expr) => {
+        Some(|text, slot| {
+            let run: $crate::methods::rows::TextMethod = $run;
+            *slot = run(text)?;
+            Ok(())
+        })
+    };
+    ($touches:ident, $run:expr) => {
+        None
+    };
+}
+pub(crate) use of_text;
+
 macro_rules! run_of {
+    (Text, $run:expr) => {
+        |_, recv, _| {
+            let run: $crate::methods::rows::TextMethod = $run;
+            Ok(run($crate::methods::text::text(&recv)?)?)
+        }
+    };
     (Pure, $run:expr) => {
         |_, recv, args| {
             let run: $crate::methods::rows::PureMethod = $run;
@@ -168,6 +192,9 @@ pub(crate) use function_of;
 
 /// Code of a method that only computes.
 pub(crate) type PureMethod = fn(Value, Args) -> Result<Value, ErrorValue>;
+
+/// The same of a str.
+pub(crate) type TextMethod = fn(&str) -> Result<Value, ErrorValue>;
 
 /// Code of a function that only computes.
 pub(crate) type PureFunction = fn(Args) -> Result<Value, ErrorValue>;

@@ -14,37 +14,37 @@ pub(super) const METHODS: &[Method] = methods! {
     ///
     /// shoal> "hello".len()
     /// 5
-    len: STR, [], Plain(Types::INT), Pure, |recv, _| length(&recv);
+    len: STR, [], Plain(Types::INT), Text, length;
 
     /// Number of characters, like `len`.
     ///
     /// shoal> "grün".count()
     /// 4
-    count: STR, [], Plain(Types::INT), Pure, |recv, _| length(&recv);
+    count: STR, [], Plain(Types::INT), Text, length;
 
     /// Whether it has no characters.
     ///
     /// shoal> "".is_empty()
     /// true
-    is_empty: STR, [], Plain(Types::BOOL), Pure, |recv, _| Ok(Value::Bool(text(&recv)?.is_empty()));
+    is_empty: STR, [], Plain(Types::BOOL), Text, |text| Ok(Value::Bool(text.is_empty()));
 
     /// Its lines. A carriage return before a line break goes with it, and a final line break adds no empty line.
     ///
     /// shoal> "a\r\nb\n".lines()
     /// ["a", "b"]
-    lines: STR, [], Plain(Types::LIST), Pure, |recv, _| Ok(lines_of(text(&recv)?).into());
+    lines: STR, [], Plain(Types::LIST), Text, |text| Ok(lines_of(text).into());
 
     /// Its words: what blank space separates.
     ///
     /// shoal> "the quick  fox".words()
     /// ["the", "quick", "fox"]
-    words: STR, [], Plain(Types::LIST), Pure, |recv, _| Ok(List::leaves(text(&recv)?.split_whitespace()).into());
+    words: STR, [], Plain(Types::LIST), Text, |text| Ok(List::leaves(text.split_whitespace()).into());
 
     /// Its characters, each a str.
     ///
     /// shoal> "ab".chars()
     /// ["a", "b"]
-    chars: STR, [], Plain(Types::LIST), Pure, |recv, _| Ok(List::leaves(text(&recv)?.chars().map(String::from)).into());
+    chars: STR, [], Plain(Types::LIST), Text, |text| Ok(List::leaves(text.chars().map(String::from)).into());
 
     /// Without blank space at both ends.
     ///
@@ -68,13 +68,13 @@ pub(super) const METHODS: &[Method] = methods! {
     ///
     /// shoal> "shoal".upper()
     /// "SHOAL"
-    upper: STR, [], Plain(Types::STR), Pure, |recv, _| recased(&recv, str::make_ascii_uppercase, str::to_uppercase);
+    upper: STR, [], Plain(Types::STR), Text, |text| recased(text, str::make_ascii_uppercase, str::to_uppercase);
 
     /// In lower case.
     ///
     /// shoal> "Shoal".lower()
     /// "shoal"
-    lower: STR, [], Plain(Types::STR), Pure, |recv, _| recased(&recv, str::make_ascii_lowercase, str::to_lowercase);
+    lower: STR, [], Plain(Types::STR), Text, |text| recased(text, str::make_ascii_lowercase, str::to_lowercase);
 
     /// Whether it starts with this text.
     ///
@@ -154,17 +154,16 @@ pub(super) const METHODS: &[Method] = methods! {
     ///
     /// shoal> "abc".reverse()
     /// "cba"
-    reverse: STR, [], Plain(Types::STR), Pure, |recv, _| text_value(text(&recv)?.chars().rev().collect());
+    reverse: STR, [], Plain(Types::STR), Text, |text| text_value(text.chars().rev().collect());
 };
 
 /// Text of a str receiver.
-pub(super) fn text(value: &Value) -> Result<&str, ErrorValue> {
+pub(crate) fn text(value: &Value) -> Result<&str, ErrorValue> {
     value.as_str().ok_or_else(|| ErrorValue::type_error(format!("expected str, found {}", value.type_name())))
 }
 
 /// A text in another case. ASCII, which is most text, keeps its length and is made in one piece.
-fn recased(recv: &Value, ascii: fn(&mut str), any: fn(&str) -> String) -> Result<Value, ErrorValue> {
-    let text = text(recv)?;
+fn recased(text: &str, ascii: fn(&mut str), any: fn(&str) -> String) -> Result<Value, ErrorValue> {
     if !text.is_ascii() {
         return text_value(any(text));
     }
@@ -211,8 +210,8 @@ pub(super) fn slice_bounds(a: i64, b: Option<i64>, len: usize) -> (usize, usize)
     (from, to.max(from))
 }
 
-fn length(recv: &Value) -> Result<Value, ErrorValue> {
-    Ok(Value::Int(count_value(char_count(text(recv)?))))
+fn length(text: &str) -> Result<Value, ErrorValue> {
+    Ok(Value::Int(count_value(char_count(text))))
 }
 
 /// A length as an int.

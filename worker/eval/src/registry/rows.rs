@@ -1,6 +1,6 @@
 //! The rows of the tables of builtins.
 
-use shoal_value::{Bytes, Value, code};
+use shoal_value::{Bytes, ErrorValue, Value, code};
 
 use super::{Args, Types};
 use crate::Ctx;
@@ -132,14 +132,29 @@ pub struct Method {
     pub doc: &'static str,
     /// Hint of the error for surplus arguments; empty for none.
     pub surplus_hint: &'static str,
+    /// Runs it on a text where it lies, if that is all it needs.
+    pub of_text: Option<OfText>,
     /// Runs it on the receiver.
     pub run: fn(&mut Ctx<'_>, Value, Args) -> Eval<Value>,
 }
 
+/// Code of a method without parameters or effects on a text: it writes its value where it is to be.
+pub type OfText = fn(&str, &mut Value) -> Result<(), ErrorValue>;
+
 impl Method {
     /// A method without parameters or effects that gives data; change what differs with struct update syntax.
     pub const fn new(name: &'static str, on: Types, run: fn(&mut Ctx<'_>, Value, Args) -> Eval<Value>) -> Self {
-        Self { name, on, params: &[], gives: Gives::Data, touches: Touches::Nothing, doc: "", surplus_hint: "", run }
+        Self {
+            name,
+            on,
+            params: &[],
+            gives: Gives::Data,
+            touches: Touches::Nothing,
+            doc: "",
+            surplus_hint: "",
+            of_text: None,
+            run,
+        }
     }
 }
 

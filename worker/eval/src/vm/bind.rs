@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shoal_value::{Callable, ErrorValue, Str, Value};
 
 use super::callees::Body;
-use super::frame::{Frame, Function, Lambda, More};
+use super::frame::{Function, Lambda, More};
 use super::leaf::too_deep;
 use super::run::Call;
 use crate::Ctx;
@@ -22,12 +22,11 @@ use crate::unwind::Eval;
 struct Room {
     locals: usize,
     cells: usize,
-    is_function: bool,
 }
 
 impl Room {
     fn of(code: &Code) -> Self {
-        Self { locals: code.locals as usize, cells: code.cells as usize, is_function: code.kind.is_function() }
+        Self { locals: code.locals as usize, cells: code.cells as usize }
     }
 }
 
@@ -144,7 +143,7 @@ impl Machine {
 
     #[inline(always)]
     fn push(&mut self, function: Function, room: Room, base: usize, more: Option<Box<More>>) -> Eval<()> {
-        if self.frames.len() + self.depth > MAX_CALLS {
+        if !self.has_room_for(0) {
             self.stack.truncate(base);
             return Err(too_deep().into());
         }
@@ -153,10 +152,21 @@ impl Machine {
         if room.cells > 0 {
             self.cells.resize_with(cells + room.cells, Arc::default);
         }
-        self.functions += usize::from(room.is_function);
-        let heights = self.heights();
-        self.frames.push(Frame { function, is_function: room.is_function, base, cells, pc: 0, heights, more });
+        let (loops, places, handlers) = (self.loops.len(), self.places.len(), self.handlers.len());
+        let frame = self.frames.push();
+        frame.function = function;
+        (frame.base, frame.cells, frame.pc) = (base, cells, 0);
+        (frame.heights.loops, frame.heights.places, frame.heights.handlers) = (loops, places, handlers);
+        if more.is_some() {
+            frame.more = more;
+        }
         Ok(())
+    }
+
+    /// Whether one more call may nest, inside `more` that have no frame.
+    #[inline(always)]
+    pub(super) fn has_room_for(&self, more: usize) -> bool {
+        self.frames.len() + self.depth + more <= MAX_CALLS
     }
 
     /// Binds arguments and pushes them in the order of the parameters; gives the parameters that take their default.

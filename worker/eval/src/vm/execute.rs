@@ -7,6 +7,7 @@ use super::frame::{Calls, Handler, Here, Loop, LoopState, Position};
 use super::ints::{Ints, combine, int_in_place};
 use super::operands::put_int;
 use super::run::{Call, Exit};
+use super::steps::settled;
 use crate::code::{Code, Op};
 use crate::ctx::condition;
 use crate::machine::Machine;
@@ -19,17 +20,22 @@ impl Machine {
         let mut body = body;
         let mut code: &Code = &body.lambda.code;
         let mut ops = &code.ops[..];
-        let Position { mut base, mut cells, pc: mut next, .. } = *at;
+        let Position { mut kept, mut base, mut cells, pc: mut next } = *at;
         // Goes on in another frame.
         macro_rules! go {
             ($position:expr) => {{
-                *at = $position;
-                if let Some(kept) = at.kept {
+                Position { kept, base, cells, pc: next } = $position;
+                if let Some(kept) = kept {
                     body = kept;
                 }
                 code = &body.lambda.code;
                 ops = &code.ops[..];
-                Position { base, cells, pc: next, .. } = *at;
+            }};
+        }
+        macro_rules! leave {
+            ($exit:expr) => {{
+                *at = Position { kept, base, cells, pc: next };
+                return $exit;
             }};
         }
         macro_rules! pop {
@@ -41,10 +47,7 @@ impl Machine {
             ($e:expr) => {
                 match $e {
                     Ok(value) => value,
-                    Err(unwind) => {
-                        at.pc = next;
-                        return Err(Unwind::from(unwind));
-                    }
+                    Err(unwind) => leave!(Err(Unwind::from(unwind))),
                 }
             };
         }
@@ -54,14 +57,8 @@ impl Machine {
                 self.here = code.places[next - 1];
                 match $e {
                     Ok(Call::Done(value)) => self.stack.push(value),
-                    Ok(Call::Entered) => {
-                        at.pc = next;
-                        return Ok(Exit::Entered);
-                    }
-                    Err(unwind) => {
-                        at.pc = next;
-                        return Err(unwind);
-                    }
+                    Ok(Call::Entered) => leave!(Ok(Exit::Entered)),
+                    Err(unwind) => leave!(Err(unwind)),
                 }
             }};
         }
@@ -87,6 +84,12 @@ impl Machine {
                 Op::Null => self.stack.push(Value::Null),
                 Op::Bool(truth) => self.stack.push_bool(truth),
                 Op::Pop => self.stack.drop_top(),
+                Op::Settle => {
+                    if let Some(Value::Outcome(outcome)) = self.stack.last() {
+                        attempt!(settled(outcome));
+                    }
+                    self.stack.drop_top();
+                }
                 Op::Dup => self.stack.copy_up(self.stack.len() - 1),
                 Op::Local(at) => self.stack.copy_up(base + at as usize),
                 Op::SetLocal(at) => {
@@ -299,13 +302,13 @@ impl Machine {
                         self.stack.push(value);
                     }
                     let waiting = match calls {
-                        Some(calls) if at.kept.is_some() && self.frames.len() > calls.floor + 1 => {
+                        Some(calls) if kept.is_some() && self.frames.len() > calls.floor + 1 => {
                             self.position(self.frames.len() - 2, calls)
                         }
-                        _ => return Ok(Exit::Returned),
+                        _ => leave!(Ok(Exit::Returned)),
                     };
                     if waiting.kept.is_none() {
-                        return Ok(Exit::Returned);
+                        leave!(Ok(Exit::Returned));
                     }
                     self.leave_frame();
                     go!(waiting);
@@ -313,7 +316,7 @@ impl Machine {
                 Op::Method(site) => {
                     let site = &code.tables.methods[site as usize];
                     if calls.is_none() && !self.only_computes(site) {
-                        return Ok(Exit::Bailed);
+                        leave!(Ok(Exit::Bailed));
                     }
                     call!(self.method_site(site));
                 }
@@ -324,19 +327,22 @@ impl Machine {
                         Some(calls) if site.named.is_empty() => self.callee(calls.callees, body.linked.cell(site.name)),
                         _ => None,
                     };
+                    if let (Some(calls), Some((_, callee))) = (calls, known)
+                        && attempt!(self.call_shortly(calls.callees, callee, n))
+                    {
+                        continue;
+                    }
                     let entered = match (known, self.frames.last_mut()) {
                         (Some((number, callee)), Some(waiting)) => {
                             waiting.pc = next;
-                            attempt!(self.enter_callee(number, callee, n)).then_some(callee)
+                            let body = &callee.body;
+                            attempt!(self.enter_callee(number, body, n)).then_some(body)
                         }
                         _ => None,
                     };
                     match entered {
                         None => call!(self.call_name(site, &body.linked)),
-                        Some(_) if at.kept.is_none() => {
-                            at.pc = next;
-                            return Ok(Exit::Entered);
-                        }
+                        Some(_) if kept.is_none() => leave!(Ok(Exit::Entered)),
                         Some(callee) => {
                             let base = self.stack.len() - callee.lambda.code.locals as usize;
                             let cells = self.cells.len() - callee.lambda.code.cells as usize;
@@ -348,7 +354,7 @@ impl Machine {
                 Op::Root(name) => {
                     if !self.push_root(body.linked.cell(name)) {
                         if calls.is_none() {
-                            return Ok(Exit::Bailed);
+                            leave!(Ok(Exit::Bailed));
                         }
                         call!(self.root_value(&body.linked, name, false));
                     }

@@ -77,9 +77,9 @@ impl Links {
 }
 
 /// A running function.
+#[derive(Default)]
 pub(crate) struct Frame {
     pub(crate) function: Function,
-    pub(crate) is_function: bool,
     /// Its first local on the stack.
     pub(crate) base: usize,
     /// Its first cell.
@@ -96,6 +96,12 @@ pub(crate) enum Function {
     Own(Arc<Lambda>),
     /// One of the [`Callees`](super::Callees), by number.
     Callee(usize),
+}
+
+impl Default for Function {
+    fn default() -> Self {
+        Self::Callee(0)
+    }
 }
 
 /// What few calls have.

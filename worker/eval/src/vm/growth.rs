@@ -31,6 +31,11 @@ impl Machine {
     }
 }
 
+/// Whether a sum of these needs no announcement.
+pub(super) fn is_small(left: &Value, right: &Value) -> bool {
+    size(left).saturating_add(size(right)) <= SMALL
+}
+
 /// Bytes of the outermost buffer of what can be summed into something larger.
 fn size(value: &Value) -> usize {
     match value {

@@ -8,11 +8,12 @@ use shoal_value::handle::concrete;
 use shoal_value::{ErrorValue, Value};
 
 use super::bind::{self, downcast};
-use super::callees::Body;
+use super::callees::{Body, Callees};
 use super::frame::{Lambda, Linked, Position};
 use super::run::Exit;
-use super::short::{self, Arg, Operand};
+use super::short::{Arg, Short, Site};
 use crate::code::{CodeKind, MethodSite};
+use crate::ctx::condition;
 use crate::dispatch;
 use crate::machine::Machine;
 use crate::registry::{Touches, Types};
@@ -21,46 +22,67 @@ use crate::unwind::{Eval, Unwind};
 /// A callee that is called for many items: what calls have in common is looked up once.
 pub struct Prepared<'v> {
     callee: &'v Value,
-    leaf: Option<Body>,
+    body: Option<Body>,
+    callees: Arc<Callees>,
+    short: Option<Short>,
     /// Whether the short way is worth a try.
     is_short: Cell<bool>,
 }
 
 impl Machine {
     pub(crate) fn prepare<'v>(&mut self, callee: &'v Value) -> Prepared<'v> {
-        let leaf = match callee {
+        let body = match callee {
             Value::Closure(callable) if concrete::<Lambda>(&**callable).is_some() => {
                 Some(self.body(downcast(callable)))
             }
             _ => None,
         };
-        let leaf = leaf.filter(|leaf| leaf.lambda.code.leaf.load(Ordering::Relaxed));
-        let is_short = leaf.as_ref().is_some_and(|leaf| leaf.lambda.code.short);
-        Prepared { callee, leaf, is_short: Cell::new(is_short) }
+        let short = body.as_ref().and_then(Short::of);
+        Prepared { callee, body, callees: self.callees.clone(), is_short: Cell::new(short.is_some()), short }
     }
 
-    /// Calls what was prepared with arguments where they lie; gives what `take` makes of the result.
+    /// Calls what was prepared with arguments where they lie, and writes its value where it is to be.
     #[inline]
-    pub(crate) fn apply_to<const N: usize, T>(
+    pub(crate) fn apply_into<const N: usize>(
         &mut self,
         prepared: &Prepared<'_>,
         args: [Arg<'_>; N],
-        take: impl FnOnce(Result<Operand<'_>, Value>) -> Result<T, ErrorValue>,
-    ) -> Eval<T> {
-        if prepared.is_short.get()
-            && let Some(leaf) = &prepared.leaf
-            && leaf.lambda.code.params.len() == N
-        {
-            match short::evaluate(&leaf.lambda.code, &leaf.linked, &args) {
-                Some(result) => {
-                    self.step(1)?;
-                    return Ok(take(Ok(result))?);
-                }
-                None => prepared.is_short.set(false),
-            }
+        slot: &mut Value,
+    ) -> Eval<()> {
+        match self.shortly(prepared, &args, |site, machine| site.value(machine, slot))? {
+            Some(()) => {}
+            None => *slot = self.apply(prepared, args.map(Arg::to_value))?,
         }
-        let value = self.apply(prepared, args.map(Arg::to_value))?;
-        Ok(take(Err(value))?)
+        Ok(())
+    }
+
+    /// Calls a prepared predicate with an item where it lies and takes its value as a condition.
+    #[inline]
+    pub(crate) fn satisfies(&mut self, prepared: &Prepared<'_>, item: Arg<'_>) -> Eval<bool> {
+        match self.shortly(prepared, &[item], |site, machine| site.holds(machine))? {
+            Some(truth) => Ok(truth),
+            None => Ok(condition(&self.apply(prepared, [item.to_value()])?)?),
+        }
+    }
+
+    /// What the short way gives; nothing if it cannot do it, and it is not tried again then.
+    #[inline]
+    fn shortly<T>(
+        &mut self,
+        prepared: &Prepared<'_>,
+        args: &[Arg<'_>],
+        run: impl FnOnce(Site<'_>, &mut Self) -> Option<T>,
+    ) -> Eval<Option<T>> {
+        let (Some(short), Some(body)) = (&prepared.short, &prepared.body) else { return Ok(None) };
+        if !prepared.is_short.get() || short.params != args.len() || !self.has_room_for(0) {
+            return Ok(None);
+        }
+        let result = run(short.on(body, &prepared.callees, args), self);
+        match result {
+            Some(_) => self.step(1)?,
+            None => prepared.is_short.set(false),
+        }
+        Ok(result)
     }
 
     /// Calls what was prepared.
@@ -68,7 +90,7 @@ impl Machine {
     pub(crate) fn apply<const N: usize>(&mut self, prepared: &Prepared<'_>, args: [Value; N]) -> Eval<Value> {
         self.stack.extend(args);
         let mut given = N;
-        if let Some(leaf) = &prepared.leaf
+        if let Some(leaf) = &prepared.body
             && self.fit_leaf(&leaf.lambda, N)?
         {
             given = leaf.lambda.code.params.len();
@@ -96,7 +118,7 @@ impl Machine {
         if !code.leaf.load(Ordering::Relaxed) || n < params || n > params && code.kind != CodeKind::Thunk {
             return Ok(false);
         }
-        if self.frames.len() + self.depth > bind::MAX_CALLS {
+        if !self.has_room_for(0) {
             return Ok(false);
         }
         self.step(1)?;

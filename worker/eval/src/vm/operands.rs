@@ -73,6 +73,21 @@ impl Operands {
         }
     }
 
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.height
+    }
+
+    #[inline(always)]
+    pub(crate) fn last(&self) -> Option<&Value> {
+        self.slots.get(self.height.checked_sub(1)?)
+    }
+
+    #[inline(always)]
+    pub(crate) fn last_mut(&mut self) -> Option<&mut Value> {
+        self.slots.get_mut(self.height.checked_sub(1)?)
+    }
+
     /// Pushes a copy.
     #[inline(always)]
     pub(crate) fn push_copy(&mut self, value: &Value) {

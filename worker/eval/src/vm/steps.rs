@@ -26,17 +26,18 @@ impl Machine {
     }
 
     /// Drops the frame on top; its values are gone already.
-    #[inline]
+    #[inline(always)]
     fn close_frame(&mut self) {
-        if let Some(frame) = self.frames.pop() {
-            self.restore(frame.heights);
-            self.cells.truncate(frame.cells);
-            self.functions -= usize::from(frame.is_function);
+        if let Some(frame) = self.frames.last() {
+            let (heights, cells) = (frame.heights, frame.cells);
+            self.frames.pop();
+            self.restore(heights);
+            self.cells.truncate(cells);
         }
     }
 
     /// Leaves the frame on top with its value, which stays on top of the stack.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leave_frame(&mut self) {
         if let Some(frame) = self.frames.last() {
             self.stack.lower_top(frame.base);
@@ -50,9 +51,11 @@ impl Machine {
     }
 
     /// Cuts the side stacks back; leaves every `with` entered since.
-    #[inline]
+    #[inline(always)]
     pub(super) fn restore(&mut self, heights: Heights) {
-        self.loops.truncate(heights.loops);
+        if self.loops.len() > heights.loops {
+            self.loops.truncate(heights.loops);
+        }
         self.handlers.truncate(heights.handlers);
         if self.places.len() > heights.places
             && let Some(saved) = self.places.drain(heights.places..).next()
@@ -176,8 +179,10 @@ impl Machine {
             }
             Op::Record(shape) => {
                 let shape = &tables.shapes[shape as usize];
-                let values = self.take(shape.keys().len() as u32);
-                self.stack.push(Value::Record(Record::with_shape(shape, values)?));
+                let from = self.stack.len() - shape.keys().len();
+                let record = Record::of_taken(shape, &mut (*self.stack)[from..])?;
+                self.stack.truncate(from);
+                self.stack.push(Value::Record(record));
             }
             Op::RecordOf(keys) => {
                 let Value::List(keys) = &tables.consts[keys as usize] else { return Ok(()) };
@@ -217,10 +222,8 @@ impl Machine {
                 self.stack.push(value);
             }
             Op::Check => {
-                if let Some(Value::Outcome(outcome)) = self.stack.last()
-                    && !outcome.ok
-                {
-                    return Err(failure(outcome).into());
+                if let Some(Value::Outcome(outcome)) = self.stack.last() {
+                    settled(outcome)?;
                 }
             }
             Op::Echo(bare) => {
@@ -366,6 +369,11 @@ fn not_iterable(value: &Value) -> ErrorValue {
         Value::Record(_) => error.with_hint("write `for [k, v] in r.items()`"),
         _ => error,
     }
+}
+
+/// Fails if an outcome in statement position does.
+pub(super) fn settled(outcome: &Outcome) -> Result<(), ErrorValue> {
+    if outcome.ok { Ok(()) } else { Err(failure(outcome)) }
 }
 
 /// The error of a failed outcome in statement position.

@@ -12,5 +12,6 @@ mod hints;
 mod limits;
 mod reef;
 mod session;
+mod trees;
 mod verdict;
 mod ways;
