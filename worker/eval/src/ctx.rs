@@ -19,6 +19,9 @@ pub struct Ctx<'m> {
     machine: &'m mut Machine,
 }
 
+/// Results of items that room is made for at once.
+const BLOCK: usize = 128;
+
 impl<'m> Ctx<'m> {
     pub(crate) fn new(machine: &'m mut Machine) -> Self {
         Self { machine }
@@ -115,9 +118,15 @@ impl<'m> Ctx<'m> {
 
     /// What a prepared function gives for each item, in order.
     pub(crate) fn apply_to_all(&mut self, callee: &Prepared<'_>, items: &Items) -> Eval<Vec<Value>> {
-        let mut results = vec![Value::Null; items.bounded_len()?];
-        for (item, slot) in items.all_lying().zip(&mut results) {
-            self.machine.apply_into(callee, [item], slot)?;
+        let mut results = Vec::with_capacity(items.bounded_len()?);
+        for from in (0..items.len()).step_by(BLOCK) {
+            // Room is made for a few at a time, so that it is still at hand when they are written.
+            results.resize((from + BLOCK).min(items.len()), Value::Null);
+            for (at, slot) in results.iter_mut().enumerate().skip(from) {
+                if let Some(item) = items.lying(at) {
+                    self.machine.apply_into(callee, [item], slot)?;
+                }
+            }
         }
         Ok(results)
     }

@@ -55,6 +55,12 @@ impl List {
         Self::part(self.0.items[start.min(end)..end].to_vec(), self.0.depth)
     }
 
+    /// Some of its items, in any order. They must come from the list: their depth is not looked at again.
+    #[must_use]
+    pub fn part_of(&self, items: Vec<Value>) -> Self {
+        Self::part(items, self.0.depth)
+    }
+
     /// The items at these places, in this order.
     #[must_use]
     pub fn pick(&self, places: impl ExactSizeIterator<Item = usize>) -> Self {

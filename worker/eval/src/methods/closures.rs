@@ -99,13 +99,27 @@ fn map(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
 
 fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
     let (items, p) = (Items::of(recv)?, ctx.prepare(args.value_at(0)));
-    let mut places = Vec::new();
-    for (at, item) in items.all_lying().enumerate() {
-        if ctx.satisfies(&p, item)? {
-            places.push(at);
+    // Kept while it is at hand: a second walk would fetch every item from memory again.
+    match items {
+        Items::Table(table) => {
+            let mut rows = Vec::new();
+            for row in table.rows() {
+                if ctx.satisfies(&p, Arg::Row(row))? {
+                    rows.push(row.clone());
+                }
+            }
+            Ok(Value::Table(table.keep(rows)))
+        }
+        items => {
+            let mut kept = Vec::new();
+            for item in items.all_lying() {
+                if ctx.satisfies(&p, item)? {
+                    kept.push(item.to_value());
+                }
+            }
+            Ok(items.list_of(kept)?)
         }
     }
-    Ok(items.pick(places.into_iter())?)
 }
 
 /// The first item for which the predicate gives `wanted`, with its place.

@@ -99,6 +99,14 @@ impl Items {
         })
     }
 
+    /// A list of some of the items.
+    pub(crate) fn list_of(&self, items: Vec<Value>) -> Result<Value, ErrorValue> {
+        match self {
+            Self::List(list) => Ok(Value::List(list.part_of(items))),
+            Self::Table(_) | Self::Range(_) => Value::list(items),
+        }
+    }
+
     /// The items at these places, which exist, in this order: a table of a table, else a list.
     pub(crate) fn pick(&self, places: impl ExactSizeIterator<Item = usize>) -> Result<Value, ErrorValue> {
         Ok(match self {

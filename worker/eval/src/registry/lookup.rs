@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::{Command, Field, Function, Method, Namespace, Types};
+use super::{Command, Field, Function, Gives, Method, Namespace, Types};
 use crate::{builtins, methods};
 
 /// Method rows of one name by type.
@@ -16,6 +16,11 @@ impl MethodRow {
     #[inline]
     pub fn of(&self, type_index: usize) -> Option<&'static Method> {
         self.by_type[type_index]
+    }
+
+    /// Whether what they give is an int for every type.
+    pub(crate) fn gives_int(&self) -> bool {
+        self.by_type.iter().flatten().all(|method| method.gives == Gives::Plain(Types::INT))
     }
 }
 

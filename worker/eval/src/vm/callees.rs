@@ -24,7 +24,7 @@ const TRIES: usize = 4;
 
 /// The functions one evaluator has called by name. An entry is never replaced, so that running frames can borrow from it;
 /// one whose name has got another meaning is no longer found.
-pub(crate) struct Callees([OnceLock<Callee>; ROOM]);
+pub(crate) struct Callees([OnceLock<Box<Callee>>; ROOM]);
 
 impl Default for Callees {
     fn default() -> Self {
@@ -52,7 +52,7 @@ impl Callees {
         places(cell).find_map(|at| {
             let entry = self.0[at].get()?;
             let is_current = Arc::ptr_eq(&entry.cell, cell) && entry.version == cell.version();
-            is_current.then_some((at, entry))
+            is_current.then_some((at, &**entry))
         })
     }
 
@@ -77,9 +77,10 @@ impl Callees {
         let entry = self.0[free].get_or_init(|| {
             let body = body(lambda);
             let short = Short::of_callee(&body);
-            Callee { cell: cell.clone(), version, is_short: AtomicBool::new(short.is_some()), body, short }
+            let is_short = AtomicBool::new(short.is_some());
+            Box::new(Callee { cell: cell.clone(), version, is_short, body, short })
         });
-        Some((free, entry))
+        Some((free, &**entry))
     }
 }
 

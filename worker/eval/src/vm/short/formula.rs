@@ -60,7 +60,8 @@ pub(super) enum Expr {
 pub(super) struct Binary {
     pub(super) op: BinaryOp,
     pub(super) sides: Box<[Expr; 2]>,
-    /// Whether it consists of operations on what is at hand, so that trying it on ints first costs next to nothing.
+    /// Whether it consists of operations on what is at hand, or is known to be an int: trying it on ints first costs next
+    /// to nothing.
     pub(super) is_light: bool,
 }
 
@@ -69,9 +70,8 @@ impl Expr {
         match self {
             Self::Compute(binary) | Self::Compare(binary) => binary.is_light,
             Self::Int(_) | Self::Truth(_) | Self::Const(_) | Self::Arg(_) | Self::Free(_) | Self::Field(..) => true,
-            Self::Not(_) | Self::If(_) | Self::Record(..) | Self::Interp(_) | Self::Method(..) | Self::Call(..) => {
-                false
-            }
+            Self::Method(row, parts) => row.gives_int() && matches!(&parts[..], [Self::Arg(_) | Self::Field(..)]),
+            Self::Not(_) | Self::If(_) | Self::Record(..) | Self::Interp(_) | Self::Call(..) => false,
         }
     }
 }
