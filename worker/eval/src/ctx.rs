@@ -20,7 +20,7 @@ pub struct Ctx<'m> {
 }
 
 /// Results of items that room is made for at once.
-const BLOCK: usize = 128;
+pub(crate) const BLOCK: usize = 128;
 
 impl<'m> Ctx<'m> {
     pub(crate) fn new(machine: &'m mut Machine) -> Self {

@@ -6,6 +6,7 @@ use super::items::{Items, check_items};
 use super::rows::{Checked, FUNCTION, methods, need, optional};
 use super::text::count_value;
 use crate::Ctx;
+use crate::ctx::BLOCK;
 use crate::registry::{Args, Method, Types};
 use crate::unwind::Eval;
 use crate::vm::Arg;
@@ -111,12 +112,17 @@ fn keep(ctx: &mut Ctx<'_>, recv: Value, args: &Args) -> Eval<Value> {
             Ok(Value::Table(table.keep(rows)))
         }
         items => {
-            let mut kept = Vec::new();
+            let (mut kept, mut count) = (Vec::new(), 0);
             for item in items.all_lying() {
                 if ctx.satisfies(&p, item)? {
-                    kept.push(item.to_value());
+                    if count == kept.len() {
+                        kept.resize(count + BLOCK, Value::Null);
+                    }
+                    item.copy_to(&mut kept[count]);
+                    count += 1;
                 }
             }
+            kept.truncate(count);
             Ok(items.list_of(kept)?)
         }
     }

@@ -158,7 +158,14 @@ impl<'a> Site<'a> {
             Expr::Arg(at) => return self.args.get(*at)?.int(),
             Expr::Field(record, name, at) => self.member(record, name, *at)?,
             Expr::Free(at) => &self.short.free[*at],
-            Expr::Compute(..) | Expr::If(_) | Expr::Method(..) | Expr::Call(..) => return self.int(machine, expr),
+            Expr::Method(row, parts) => {
+                let mut made = Value::Null;
+                if self.text_method(row, parts, &mut made).is_none() {
+                    return self.int(machine, expr);
+                }
+                return if let Value::Int(n) = made { Some(n) } else { None };
+            }
+            Expr::Compute(_) | Expr::If(_) | Expr::Call(..) => return self.int(machine, expr),
             _ => return None,
         };
         if let Value::Int(n) = value { Some(*n) } else { None }

@@ -2,6 +2,8 @@
 
 use shoal_value::{Record, Value};
 
+use crate::vm::operands::put_int;
+
 /// An argument where it lies.
 #[derive(Clone, Copy)]
 pub(crate) enum Arg<'a> {
@@ -18,6 +20,16 @@ impl<'a> Arg<'a> {
             Self::Value(value) => value.clone(),
             Self::Row(row) => Value::Record(row.clone()),
             Self::Int(n) => Value::Int(n),
+        }
+    }
+
+    /// Copies it to where it is to be.
+    #[inline(always)]
+    pub(crate) fn copy_to(self, slot: &mut Value) {
+        match self {
+            Self::Value(Value::Int(n)) => put_int(slot, *n),
+            Self::Value(Value::Str(text)) => *slot = Value::Str(text.clone()),
+            other => *slot = other.to_value(),
         }
     }
 
