@@ -79,9 +79,10 @@ pub fn end_kernels_of(place: &Place) {
     }
 }
 
-/// Whether a process runs; a zombie does not.
+/// Whether a process runs; a zombie does not, unless threads of it are left, which still hold what it held.
 pub fn is_running(pid: i32) -> bool {
-    read(pid).is_some_and(|p| p.state != 'Z')
+    let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    read(pid).is_some_and(|p| p.state != 'Z' || threads() > 1)
 }
 
 /// Sends a signal to a host pid.

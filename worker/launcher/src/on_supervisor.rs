@@ -35,8 +35,7 @@ impl Launcher {
         }
         if let Some(end) = end {
             edge::note_end("supervisor to launcher", &end);
-            self.supervisor = None;
-            self.begin_end(Duration::ZERO);
+            self.abandon();
         }
     }
 

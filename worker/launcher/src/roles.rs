@@ -207,8 +207,17 @@ impl Launcher {
     /// Tells the supervisor. Without it the session ends; a local launcher never had one.
     pub(crate) fn tell_supervisor(&mut self, message: &ToSupervisor) {
         if !edge::tell(&mut self.supervisor, message, &[]) {
-            self.begin_end(Duration::ZERO);
+            self.abandon();
         }
+    }
+
+    /// Ends the session, whose supervisor is gone. The roles go first: to a broker that still runs they would tell the end
+    /// of what is killed now as one of its own, and it is interrupted.
+    pub(crate) fn abandon(&mut self) {
+        self.supervisor = None;
+        self.end_role(SessionRole::Worker);
+        self.end_role(SessionRole::Ptyd);
+        self.begin_end(Duration::ZERO);
     }
 }
 
