@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Times in Python what `cargo bench -p shoal-eval --bench against_python` times in Shoal, and prints both.
 
-Run the bench first, then this on the same machine. It reads criterion's estimates from target/criterion (or the folder
-given as argument) and prints a table; a ratio above 1 means that Shoal is faster.
+Run the bench first, then this on the same machine. It reads criterion's samples from target/criterion (or the folder
+given as argument) and prints a table of the least times: what other work on the machine costs falls on either side by
+chance. A ratio above 1 means that Shoal is faster.
 """
 
 import json
 import pathlib
-import statistics
 import sys
 import time
 
@@ -71,15 +71,15 @@ def results():
 
 
 def seconds(source):
-    """Median of seven runs."""
+    """Least of eleven runs."""
     names = prepared()
     code = compile(source, "work", "exec")
     times = []
-    for _ in range(7):
+    for _ in range(11):
         start = time.perf_counter()
         exec(code, names)
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return min(times)
 
 
 def main():
@@ -87,8 +87,8 @@ def main():
     print("| work | ours | python3 | ratio |")
     print("|---|---|---|---|")
     for name, source in SOURCES.items():
-        estimates = criterion / "python" / name / "new" / "estimates.json"
-        ours = json.loads(estimates.read_text())["median"]["point_estimate"] / 1e9
+        sample = json.loads((criterion / "python" / name / "new" / "sample.json").read_text())
+        ours = min(time / runs for time, runs in zip(sample["times"], sample["iters"])) / 1e9
         theirs = seconds(source)
         print(f"| {name} | {ours * 1e3:.1f} ms | {theirs * 1e3:.1f} ms | {theirs / ours:.1f} |", flush=True)
 
