@@ -1,4 +1,4 @@
-//! What the screen reads: the kernel over one connection, the inside of the selected session over another.
+//! What the screen reads: the kernel over one connection, the insides of sessions over one more each.
 
 use std::collections::HashSet;
 
@@ -13,6 +13,9 @@ use crate::fail::Fail;
 
 /// Events that may wait to be counted; a look at what they are about is due anyway.
 const WAITING: usize = 1024;
+/// Sessions whose connections are kept: one that is looked into again leaves no second row in its journal. More than a
+/// person goes to and fro between, and few of the connections a kernel has.
+const KEPT: usize = 8;
 /// Plans shown at most.
 const PLANS: u64 = 100;
 
@@ -21,7 +24,8 @@ pub(super) struct Source {
     context: Context,
     connection: Connection,
     principal: String,
-    inside: Option<(SessionName, Connection)>,
+    /// Sessions that were looked into, the newest last.
+    inside: Vec<(SessionName, Connection)>,
     /// Owners whose channels are followed.
     followed: HashSet<String>,
     tell: mpsc::Sender<String>,
@@ -37,7 +41,7 @@ impl Source {
             context: context.clone(),
             connection,
             principal: attached.principal,
-            inside: None,
+            inside: Vec::new(),
             followed: HashSet::new(),
             tell,
             events,
@@ -59,7 +63,7 @@ impl Source {
         if self.connection.is_lost() {
             self.connection = self.context.administer().await?.0;
             self.followed.clear();
-            self.inside = None;
+            self.inside.clear();
             board.message = "connected to the kernel again".to_owned();
         }
         match self.read(board).await {
@@ -123,7 +127,7 @@ impl Source {
         match self.inside_of(&session).await {
             Ok(inside) => board.inside = inside,
             Err(Fail::Call(CallError::Kernel(_)) | Fail::Connect(_)) => {
-                self.inside = None;
+                self.inside.retain(|(kept, _)| *kept != session);
                 board.closed = Some("cannot be looked into now");
             }
             Err(other) => return Err(other),
@@ -143,12 +147,10 @@ impl Source {
         Ok(tasks.into_iter().map(Inside::Task).chain(ptys).collect())
     }
 
-    /// A connection attached to a session; the last one is kept.
+    /// A connection attached to a session.
     async fn attached_to(&mut self, session: &SessionName) -> Result<Connection, Fail> {
-        if let Some((kept, connection)) = &self.inside
-            && kept == session
-            && !connection.is_lost()
-        {
+        self.inside.retain(|(_, connection)| !connection.is_lost());
+        if let Some((_, connection)) = self.inside.iter().find(|(kept, _)| kept == session) {
             return Ok(connection.clone());
         }
         let owner = (session.owner != self.principal).then(|| session.owner.clone());
@@ -156,7 +158,10 @@ impl Source {
         let attach = Attach { session: name, owner, enter: Enter::Existing, ..self.context.attachment() };
         let connection = Connection::find(&self.context.config).await?;
         connection.attach(&attach).await?;
-        self.inside = Some((session.clone(), connection.clone()));
+        if self.inside.len() == KEPT {
+            self.inside.remove(0);
+        }
+        self.inside.push((session.clone(), connection.clone()));
         Ok(connection)
     }
 
