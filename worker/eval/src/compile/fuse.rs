@@ -6,8 +6,8 @@ use crate::code::{Op, Place};
 
 /// Fuses neighbours and drops what became empty; jumps follow.
 pub(super) fn fuse(ops: Vec<Op>, places: &[Place], params: usize) -> (Vec<Op>, Vec<Place>, bool) {
-    let (mut ops, places) = compact(&ops, places);
-    shorten(&mut ops);
+    let (mut ops, mut places) = compact(&ops, places);
+    shorten(&mut ops, &mut places);
     let mut is_target = vec![false; ops.len() + 1];
     ops.iter().filter_map(Op::target).for_each(|target| is_target[target as usize] = true);
     for at in 0..ops.len() {
@@ -24,11 +24,14 @@ pub(super) fn fuse(ops: Vec<Op>, places: &[Place], params: usize) -> (Vec<Op>, V
     (ops, places, is_leaf)
 }
 
-/// Jumps to a return return, and a null that would only be dropped is not made.
-fn shorten(ops: &mut [Op]) {
+/// Jumps to a return return, at its place, and a null that would only be dropped is not made.
+fn shorten(ops: &mut [Op], places: &mut [Place]) {
     for at in 0..ops.len() {
         match ops[at..] {
-            [Op::Jump(to), ..] if matches!(ops.get(to as usize), Some(Op::Return)) => ops[at] = Op::Return,
+            [Op::Jump(to), ..] if matches!(ops.get(to as usize), Some(Op::Return)) => {
+                ops[at] = Op::Return;
+                places[at] = places[to as usize];
+            }
             [Op::Null, Op::Check, Op::Pop, ..] => ops[at] = Op::Jump(at as u32 + 3),
             _ => {}
         }

@@ -67,6 +67,10 @@ fn every_way_gives_the_same() {
         ("fn f(a, b) { a < b }\n[f(1, 2), f(2.5, 1), f(\"a\", \"b\")]", "[true, false, true]"),
         ("fn f(a) { if a > 2 { 1 } else { 0 } }\nf(null)", "! type_error"),
         ("let e = ([1].map(x => x.nope) catch e { e })\ne.span.start", "22"),
+        (
+            "fn f(x) -> int { if x { \"a\" } else { \"b\" } }\nlet a = (f(true) catch e { e })\nlet b = (f(false) catch e { e })\n[a.span.start, a.span.end, b.span.start, b.span.end]",
+            "[17, 42, 17, 42]",
+        ),
         ("fn f(x) { x / 0 }\nlet e = (f(1) catch e { e })\n[e.code, e.span.line]", "[\"div_zero\", 1]"),
         (
             "fn deep(n) { if n == 0 { leaf(1) } else { deep(n - 1) } }\nfn leaf(x) { x }\n[deep(9998), deep(9999) catch e { e.code }]",
