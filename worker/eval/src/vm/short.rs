@@ -112,10 +112,7 @@ impl<'a> Site<'a> {
                 let part = self.part(machine, parts)?;
                 return self.write(machine, part, slot);
             }
-            Expr::Method(row, parts) => match self.text_method(row, parts, slot) {
-                Some(()) => {}
-                None => *slot = self.method(machine, row, parts)?,
-            },
+            Expr::Method(row, parts) => return self.method(machine, row, parts, slot),
             expr => match self.operand(machine, expr)? {
                 Operand::Int(n) => put_int(slot, n),
                 other => *slot = other.into_value(),
@@ -141,11 +138,6 @@ impl<'a> Site<'a> {
             Expr::Call(name, args) => {
                 self.call(machine, *name, args, |site, machine| site.int(machine, &site.short.formula.root))
             }
-            Expr::Method(..) => {
-                let mut made = Value::Null;
-                self.write(machine, expr, &mut made)?;
-                if let Value::Int(n) = made { Some(n) } else { None }
-            }
             expr => self.near_int(machine, expr),
         }
     }
@@ -160,9 +152,7 @@ impl<'a> Site<'a> {
             Expr::Free(at) => &self.short.free[*at],
             Expr::Method(row, parts) => {
                 let mut made = Value::Null;
-                if self.text_method(row, parts, &mut made).is_none() {
-                    return self.int(machine, expr);
-                }
+                self.method(machine, row, parts, &mut made)?;
                 return if let Value::Int(n) = made { Some(n) } else { None };
             }
             Expr::Compute(_) | Expr::If(_) | Expr::Call(..) => return self.int(machine, expr),
@@ -260,10 +250,8 @@ impl<'a> Site<'a> {
             }
             Expr::Method(row, parts) => {
                 let mut made = Value::Null;
-                match self.text_method(row, parts, &mut made) {
-                    Some(()) => Operand::made(made),
-                    None => Operand::made(self.method(machine, row, parts)?),
-                }
+                self.method(machine, row, parts, &mut made)?;
+                Operand::made(made)
             }
         })
     }
@@ -302,6 +290,21 @@ impl<'a> Site<'a> {
         if Arc::ptr_eq(shape, record.shape()) { record.values().get((*place)?) } else { record.get(name) }
     }
 
+    /// A method that only computes, of a value that has no methods of its own.
+    #[inline]
+    fn method(
+        &self,
+        machine: &mut Machine,
+        row: &'static MethodRow,
+        parts: &'a [Expr],
+        slot: &mut Value,
+    ) -> Option<()> {
+        if self.text_method(row, parts, slot).is_none() {
+            *slot = self.any_method(machine, row, parts)?;
+        }
+        Some(())
+    }
+
     /// A method of a text where it lies, if it is one that needs nothing else.
     #[inline]
     fn text_method(&self, row: &'static MethodRow, parts: &'a [Expr], slot: &mut Value) -> Option<()> {
@@ -319,8 +322,7 @@ impl<'a> Site<'a> {
         run(text, slot).ok()
     }
 
-    /// A method that only computes, of a value that has no methods of its own.
-    fn method(&self, machine: &mut Machine, row: &'static MethodRow, parts: &'a [Expr]) -> Option<Value> {
+    fn any_method(&self, machine: &mut Machine, row: &'static MethodRow, parts: &'a [Expr]) -> Option<Value> {
         let (recv, args) = parts.split_first()?;
         let recv = self.operand(machine, recv)?.into_value();
         let method = row.of(Types::index(&recv)).filter(|method| method.touches == Touches::Nothing)?;
